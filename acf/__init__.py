@@ -1,0 +1,25 @@
+"""Learn, from pixels, the state variables an agent can control.
+
+The names below are loaded on first use, so that `import acf` stays light.
+"""
+
+import importlib
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Transitions": "acf.data",
+    "collect": "acf.data",
+    "make": "acf.domains",
+}
+__all__ = [*_HOME, "__version__"]
+
+
+def __getattr__(name: str):
+    if name not in _HOME:
+        raise AttributeError(f"module 'acf' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME])

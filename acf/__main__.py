@@ -1,0 +1,3 @@
+from acf.cli import main
+
+main()

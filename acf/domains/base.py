@@ -1,0 +1,68 @@
+"""The contract every domain keeps."""
+
+import abc
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt8
+
+State = Any  # a NamedTuple of scalars, one type a domain
+
+
+class Domain(abc.ABC):
+    """A world as pure functions of its state.
+
+    Subclasses are frozen dataclasses, so a domain can be a static argument of `jax.jit`. Nothing ends and nothing
+    resets inside `step`: a transition is always a real one. `x` counts columns to the right and `y` rows downwards.
+    """
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    action_names: ClassVar[tuple[str, ...]]
+    noop: ClassVar[int] = 0
+    factor_names: ClassVar[tuple[str, ...]]
+    controllable: ClassVar[tuple[bool, ...]]
+    starts: ClassVar[tuple[str, ...]] = ("episode", "balanced")
+
+    @property
+    def n_actions(self) -> int:
+        return len(self.action_names)
+
+    @abc.abstractmethod
+    def sample(self, key: PRNGKeyArray, start: str = "balanced") -> State:
+        """Draw a start state from the distribution named `start`, one of `starts`."""
+
+    @abc.abstractmethod
+    def step(self, key: PRNGKeyArray, state: State, action: Int[Array, ""]) -> State: ...
+
+    @abc.abstractmethod
+    def render(self, state: State) -> UInt8[Array, "32 32 3"]: ...
+
+    @abc.abstractmethod
+    def factors(self, state: State) -> Float[Array, " K"]: ...
+
+    def check_start(self, start: str) -> None:
+        if start not in self.starts:
+            raise ValueError(f"{self.name} has the start distributions {', '.join(self.starts)}; got {start!r}")
+
+
+def stack_factors(*values: Int[Array, ""] | Float[Array, ""]) -> Float[Array, " K"]:
+    return jnp.stack([jnp.asarray(v, jnp.float32) for v in values])
+
+
+def choose(key: PRNGKeyArray, mask: Array) -> tuple[Int[Array, ""], ...]:
+    """The index of one true entry of `mask`, uniformly."""
+    flat = jax.random.categorical(key, jnp.where(mask.ravel(), 0.0, -jnp.inf))
+    return jnp.unravel_index(flat.astype(jnp.int32), mask.shape)
+
+
+def paint(image: Float[Array, "H W 3"], alpha: Array | np.ndarray, colour: Any) -> Float[Array, "H W 3"]:
+    """Lay `colour` (one for all pixels, or one each) over `image` with opacity `alpha[H, W]`."""
+    opacity = jnp.asarray(alpha, jnp.float32)[..., None]
+    return image * (1 - opacity) + opacity * jnp.asarray(colour, jnp.float32)
+
+
+def to_uint8(image: Float[Array, "H W 3"]) -> UInt8[Array, "H W 3"]:
+    return jnp.round(image).astype(jnp.uint8)
