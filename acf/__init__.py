@@ -10,9 +10,11 @@ __version__ = "0.1.0"
 _HOME = {
     "Transitions": "acf.data",
     "collect": "acf.data",
+    "load": "acf.training",
     "make": "acf.domains",
+    "train": "acf.training",
 }
-__all__ = [*_HOME, "__version__"]
+__all__ = ["Transitions", "__version__", "collect", "load", "make", "train"]  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str):

@@ -14,6 +14,8 @@
 import importlib
 from typing import TYPE_CHECKING
 
+from acf.errors import AcfError
+
 if TYPE_CHECKING:
     from acf.domains.base import Domain
 
@@ -34,6 +36,6 @@ def make(name: str) -> "Domain":
     ('taxi_x', 'taxi_y', 'passenger_x', 'passenger_y', 'in_taxi', 'goal')
     """
     if name not in DOMAINS:
-        raise ValueError(f"unknown domain {name!r}: expected one of {', '.join(DOMAINS)}")
+        raise AcfError(f"unknown domain {name!r}: expected one of {', '.join(DOMAINS)}")
     module, cls = DOMAINS[name].split(":")
     return getattr(importlib.import_module(module), cls)()

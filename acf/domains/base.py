@@ -8,6 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt8
 
+from acf.errors import AcfError
+
 State = Any  # a NamedTuple of scalars, one type a domain
 
 
@@ -45,7 +47,7 @@ class Domain(abc.ABC):
 
     def check_start(self, start: str) -> None:
         if start not in self.starts:
-            raise ValueError(f"{self.name} has the start distributions {', '.join(self.starts)}; got {start!r}")
+            raise AcfError(f"{self.name} has the start distributions {', '.join(self.starts)}; got {start!r}")
 
 
 def stack_factors(*values: Int[Array, ""] | Float[Array, ""]) -> Float[Array, " K"]:

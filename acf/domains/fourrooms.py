@@ -1,4 +1,4 @@
-"""FourRooms: MiniGrid's rooms on a 16x16 grid at 2 px a cell; fixed gaps, so that the layout adds no hidden variable."""
+"""FourRooms: MiniGrid's rooms, 16x16 at 2 px a cell. The gaps are fixed: a layout would be a hidden variable."""
 
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -1,0 +1,54 @@
+"""`acf domains`: what there is to learn from."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import tyro
+
+from acf.domains import DOMAINS, make
+
+
+@dataclass(frozen=True)
+class Domains:
+    """List the domains, or draw one: `acf domains taxi --out taxi.png`."""
+
+    name: tyro.conf.Positional[str | None] = None
+    """Domain to draw: lamp, grid2d, taxi, fourrooms or doorkey."""
+    out: Path | None = None
+    """Where the contact sheet of random states goes [default: NAME.png]."""
+    start: str | None = None
+    """Start distribution to draw from [default: the domain's last one]."""
+    seed: int = 0
+    """Seed of the random states."""
+
+    def run(self) -> None:
+        from acf.terminal import console
+
+        if self.name is None:
+            console.print(_overview())
+            console.print("Look at one with [bold]acf domains taxi --out taxi.png[/]")
+            return
+        from acf.report.sheet import contact_sheet
+
+        domain = make(self.name)
+        out = self.out or Path(f"{self.name}.png")
+        contact_sheet(domain, out, start=self.start or domain.starts[-1], seed=self.seed)
+        console.print(f"wrote {out}: random states of {self.name} with their factors")
+        console.print(f"Collect transitions with [bold]acf collect {self.name} --out data/{self.name}[/]")
+
+
+def _overview():
+    from acf.terminal import table
+
+    rows = table("domain", "what", "actions", "controllable factors", "other factors", "starts")
+    for domain in map(make, DOMAINS):
+        named = list(zip(domain.factor_names, domain.controllable, strict=True))
+        rows.add_row(
+            domain.name,
+            domain.summary,
+            str(domain.n_actions),
+            " ".join(name for name, ours in named if ours),
+            " ".join(name for name, ours in named if not ours),
+            " ".join(domain.starts),
+        )
+    return rows

@@ -1,0 +1,110 @@
+"""Disk helpers: what appears under its final name is complete, or not there at all.
+
+- `write_atomic`: one file, replaced in one step.
+- `new_directory`: a directory filled under a temporary name and renamed when it is whole.
+- `exclusive_lock`: one process at a time in a directory.
+"""
+
+import errno
+import fcntl
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from acf.errors import AcfError
+
+
+class Busy(AcfError):  # noqa: N818 (a state, not a fault)
+    """Another process works in the directory."""
+
+
+def write_atomic(path: str | Path, data: bytes | str) -> None:
+    """Writes `data` (text as UTF-8) to `path`; after a failure the old file is still there, untouched."""
+    path = Path(path)
+    temporary = _temporary_name(path)
+    try:
+        with temporary.open("xb") as file:
+            file.write(data.encode() if isinstance(data, str) else data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    _sync(path.parent)
+
+
+@contextmanager
+def new_directory(path: str | Path) -> Iterator[Path]:
+    """Yields a temporary directory that becomes `path` if the block ends well, and is removed if it does not.
+
+    Parents are created. An empty directory may stand at `path`; anything else raises FileExistsError, before
+    the block and, if it appeared meanwhile, after it.
+    """
+    target = Path(path).resolve()  # a link to an empty directory is filled, not replaced
+    if target.exists() and not (target.is_dir() and not any(target.iterdir())):
+        raise _already_exists(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = _temporary_name(target)
+    try:
+        temporary.mkdir()
+        yield temporary
+        _sync_tree(temporary)
+        try:
+            temporary.rename(target)
+        except OSError as error:
+            if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
+                raise _already_exists(path) from None
+            raise
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)  # gone already where the rename was reached
+    _sync(target.parent)
+
+
+@contextmanager
+def exclusive_lock(path: str | Path) -> Iterator[None]:
+    """Holds the directory `path` (created if missing) for this process; raises `Busy` if another has it.
+
+    The lock is on `path/.lock`. The system drops it when the holder ends, however it ends, so the file that
+    stays behind locks nobody out.
+    """
+    path = Path(path)
+    path.mkdir(parents=True, exist_ok=True)
+    with (path / ".lock").open("a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            holder = file.read().strip() or "unknown"
+            raise Busy(f"{path} is in use by another process (pid {holder}); wait for it or stop it") from None
+        file.truncate(0)
+        file.write(str(os.getpid()))
+        file.flush()
+        yield
+
+
+def _temporary_name(path: Path) -> Path:
+    """A hidden sibling: the same file system, so that the rename is one step."""
+    return path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
+
+
+def _already_exists(path: str | Path) -> FileExistsError:
+    return FileExistsError(f"{path} already exists and is not an empty directory; remove it or choose another name")
+
+
+def _sync_tree(root: Path) -> None:
+    """Files before the directories that list them."""
+    for directory, _, files in os.walk(root, topdown=False):
+        for name in files:
+            _sync(Path(directory, name))
+        _sync(Path(directory))
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,135 @@
+"""Action-Controllable Factorization: Algorithm 1 of the paper, and a sparsity term of our own.
+
+Where the paper is silent or contradicts itself, `docs/notation.md` gives the choice made here and why.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+from jax.lax import stop_gradient
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from acf.methods.base import Batch, Method, Spec, Terms
+from acf.nn import MLP, Encoder, Energies
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class HParams:
+    """Weights of the loss terms (the paper's β), learning rate, and scale of the latent noise."""
+
+    lr: float = 3e-4
+    fwd: float = 40.0
+    ratio: float = 20.0
+    inv: float = 20.0
+    policy: float = 10.0
+    noise: float = 0.02
+    """Standard deviation of ε, added to every latent. The paper gives none; 14 positions in (-1, 1) lie 0.14 apart."""
+    sparsity: float = 0.0
+    """Weight of the score-difference sparsity, ramped in between the two epochs below. Zero in the paper."""
+    sparsity_from: float = 5.0
+    sparsity_to: float = 10.0
+
+
+class ACF(nnx.Module):
+    def __init__(self, spec: Spec, *, rngs: nnx.Rngs):
+        K, A, H = spec.latents, spec.n_actions, spec.hidden
+        self.noop = spec.noop
+        self.encode = Encoder(spec.frame_shape, K, depth=spec.depth, hidden=H, dtype=spec.dtype, rngs=rngs)
+        self.energies = Energies(K, A, hidden=H, rngs=rngs)
+        self.policy = MLP(K, (H, H), A, rngs=rngs)
+
+
+class Latents(NamedTuple):
+    """A batch of transitions in latent space."""
+
+    z: Float[Array, "N K"]
+    action: Int[Array, " N"]
+    z_next: Float[Array, "N K"]
+
+
+def loss(model: ACF, batch: Batch, key: PRNGKeyArray, hparams: HParams) -> tuple[Float[Array, ""], Terms]:
+    latents = encode_with_noise(model, batch, key, hparams.noise)
+    terms = losses(model, latents)
+    weights = {
+        "ratio": hparams.ratio,
+        "fwd": hparams.fwd,
+        "inv": hparams.inv,
+        "policy": hparams.policy,
+        "sparsity": hparams.sparsity * ramp(batch.epoch, hparams.sparsity_from, hparams.sparsity_to),
+    }
+    total = sum(weights[name] * term for name, term in terms.items())
+    return jnp.asarray(total), terms
+
+
+def encode_with_noise(model: ACF, batch: Batch, key: PRNGKeyArray, noise: float | Array) -> Latents:
+    """Both frames through the encoder at once, then ε on each (Algorithm 1, lines 2 and 3)."""
+    z, z_next = jnp.split(model.encode(jnp.concatenate([batch.x, batch.x_next])), 2)
+    eps, eps_next = noise * jax.random.normal(key, (2, *z.shape))
+    return Latents(z + eps, batch.action, z_next + eps_next)
+
+
+def losses(model: ACF, latents: Latents) -> Terms:
+    """Every term of Algorithm 1, unweighted, and the sparsity."""
+    z, action, z_next = latents
+    log_pi = jax.nn.log_softmax(model.policy(z))  # [N, A]
+    energies = model.energies.diagonal(z_next, z).sum(1)  # [N, A], of the transitions themselves
+    # π learns from its own loss alone. If the other terms trained it too, it would drift without bound:
+    # the ratio and the inverse loss pull E + log π to two different targets.
+    fixed_pi = stop_gradient(log_pi)
+    return {
+        "ratio": ratio_loss(energies, fixed_pi, action, model.noop),
+        "fwd": forward_loss(model.energies.pairwise(z_next, z, action)),
+        "inv": -taken(jax.nn.log_softmax(energies + fixed_pi), action).mean(),
+        "policy": -taken(log_pi, action).mean(),
+        "sparsity": sparsity_loss(score_differences(model.energies.scores(z_next, z), model.noop)),
+    }
+
+
+def ratio_loss(
+    energies: Float[Array, "N A"], log_pi: Float[Array, "N A"], action: Int[Array, " N"], noop: int
+) -> Float[Array, ""]:
+    """`|A| - 1` classifiers with logits `log r_a + ζ_a`: was it action a? Summed over a ≠ a₀, mean over the batch."""
+    logits = (energies - energies[:, [noop]]) + (log_pi - log_pi[:, [noop]])
+    is_action = jax.nn.one_hot(action, logits.shape[1])
+    cross_entropy = jax.nn.softplus(logits) - is_action * logits
+    # The no-op's own logit is 0 whatever the parameters: its constant log 2 is left out.
+    return (cross_entropy.sum(1) - cross_entropy[:, noop]).mean()
+
+
+def forward_loss(pairs: Float[Array, "N N"]) -> Float[Array, ""]:
+    """InfoNCE: transition n's own next latent (the diagonal) against those of the batch."""
+    return (jax.nn.logsumexp(pairs, axis=1) - jnp.diagonal(pairs)).mean()
+
+
+def score_differences(scores: Float[Array, "N K A"], noop: int) -> Float[Array, "N K B"]:
+    """`∂/∂z'_k [E_k(z'_k, a, z) - E_k(z'_k, a₀, z)]` for every a ≠ a₀ (B = |A| - 1)."""
+    return jnp.delete(scores - scores[:, :, [noop]], noop, axis=2, assume_unique_indices=True)
+
+
+def sparsity_loss(differences: Float[Array, "N K B"]) -> Float[Array, ""]:
+    """How far the score differences are from 1-sparse: the theorem's condition 4 as a loss.
+
+    The mean over transitions and actions of `‖g‖₁/‖g‖₂ - 1`, weighted by the stopped `‖g‖₂` so that an action without
+    effect does not count. Zero exactly when every g has one entry, √K - 1 at most, and free of scale.
+    """
+    tiny = 1e-8  # keeps the norm's gradient finite at 0
+    l1 = jnp.abs(differences).sum(1)
+    l2 = jnp.sqrt((differences**2).sum(1) + tiny**2)
+    weight = stop_gradient(l2)
+    return (weight * (l1 / l2 - 1)).sum() / (weight.sum() + tiny)
+
+
+def ramp(epoch: Float[Array, ""], start: float | Array, end: float | Array) -> Float[Array, ""]:
+    """0 until `start`, 1 from `end` on, linear between."""
+    return jnp.clip((epoch - start) / jnp.maximum(end - start, 1e-6), 0, 1)
+
+
+def taken(values: Float[Array, "N A"], action: Int[Array, " N"]) -> Float[Array, " N"]:
+    return jnp.take_along_axis(values, action[:, None], axis=1)[:, 0]
+
+
+METHOD = Method("acf", ACF, HParams, loss)

@@ -1,0 +1,76 @@
+"""The contract every method keeps, and how the trainer sees one: three pure functions of arrays."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+from flax import nnx
+from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt8
+
+Params = Any  # the model's parameters, a pytree of float32 arrays
+Terms = dict[str, Float[Array, ""]]
+
+
+@dataclass(frozen=True)
+class Spec:
+    """What a model is built for: the data's shapes and the networks' widths. Compile-time constants."""
+
+    frame_shape: tuple[int, int, int]
+    n_actions: int
+    noop: int
+    latents: int
+    depth: int = 24
+    """Channels of the encoder's first block; they double from block to block."""
+    hidden: int = 256
+    """Width of every hidden layer outside the convolutions."""
+    bf16: bool = False
+    """Encoder arithmetic in bfloat16; parameters, losses and optimiser stay in float32."""
+
+    @property
+    def dtype(self):
+        return jnp.bfloat16 if self.bf16 else jnp.float32
+
+
+class Batch(NamedTuple):
+    x: UInt8[Array, "N H W C"]
+    action: Int[Array, " N"]
+    x_next: UInt8[Array, "N H W C"]
+    epoch: Float[Array, ""]
+    """Passes over the data so far, for terms that are ramped in."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method is one file that makes one of these.
+
+    `model(spec, rngs=...)` is an `nnx.Module` with an `encode(frames)`; `hparams` a frozen dataclass of floats that has
+    an `lr` and is a pytree (settings are traced: one program serves every setting); `loss(model, batch, key, hparams)`
+    returns the scalar to minimise and every term of it, unweighted, by name.
+    """
+
+    name: str
+    model: Callable[..., nnx.Module]
+    hparams: type
+    loss: Callable[[Any, Batch, PRNGKeyArray, Any], tuple[Float[Array, ""], Terms]]
+
+    def bind(self, spec: Spec) -> "Learner":
+        """The method as pure functions for data of this shape. The module is split once, here."""
+        graph = nnx.graphdef(nnx.eval_shape(lambda: self.model(spec, rngs=nnx.Rngs(0))))
+
+        def init(key: PRNGKeyArray) -> Params:
+            return nnx.state(self.model(spec, rngs=nnx.Rngs(key)))
+
+        def loss(params: Params, batch: Batch, key: PRNGKeyArray, hparams: Any) -> tuple[Float[Array, ""], Terms]:
+            return self.loss(nnx.merge(graph, params), batch, key, hparams)
+
+        def encode(params: Params, frames: UInt8[Array, "N H W C"]) -> Float[Array, "N d"]:
+            return nnx.merge(graph, params).encode(frames)
+
+        return Learner(init, loss, encode)
+
+
+class Learner(NamedTuple):
+    init: Callable[[PRNGKeyArray], Params]
+    loss: Callable[[Params, Batch, PRNGKeyArray, Any], tuple[Float[Array, ""], Terms]]
+    encode: Callable[[Params, UInt8[Array, "N H W C"]], Float[Array, "N d"]]

@@ -1,0 +1,66 @@
+"""The residual blocks of encoder and decoder: halve or double the resolution, then two residual 1x1 layers.
+
+The 3x3 convolutions are nine strided slices and one matrix product. Under `vmap` over members an XLA convolution
+becomes a grouped one, which is slow on GPUs, and inside a `scan` it is slow on CPUs; a matrix product is neither.
+"""
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+from jaxtyping import Array, Float
+
+
+class Residuals(nnx.Module):
+    """RMSNorm and SiLU after the resolution changed, then two residual 1x1 layers."""
+
+    def __init__(self, channels: int, *, dtype, rngs: nnx.Rngs):
+        self.norm = nnx.RMSNorm(channels, dtype=dtype, rngs=rngs)
+        self.layers = nnx.List([nnx.Linear(channels, channels, dtype=dtype, rngs=rngs) for _ in range(2)])
+        self.norms = nnx.List([nnx.RMSNorm(channels, dtype=dtype, rngs=rngs) for _ in range(2)])
+
+    def __call__(self, x: Float[Array, "N h w c"]) -> Float[Array, "N h w c"]:
+        x = jax.nn.silu(self.norm(x))
+        for norm, layer in zip(self.norms, self.layers, strict=True):
+            x = x + jax.nn.silu(norm(layer(x)))
+        return x
+
+
+class Down(nnx.Module):
+    """Stride-2 3x3 convolution and residual layers: [N, h, w, i] to [N, ⌈h/2⌉, ⌈w/2⌉, o]."""
+
+    def __init__(self, channels_in: int, channels: int, *, dtype, rngs: nnx.Rngs):
+        self.conv = nnx.Linear(9 * channels_in, channels, dtype=dtype, rngs=rngs)
+        self.residuals = Residuals(channels, dtype=dtype, rngs=rngs)
+
+    def __call__(self, x: Float[Array, "N h w i"]) -> Float[Array, "N h2 w2 o"]:
+        return self.residuals(self.conv(patches(x)))
+
+
+class Up(nnx.Module):
+    """The transpose of `Down`: [N, h, w, i] to [N, 2h, 2w, o]."""
+
+    def __init__(self, channels_in: int, channels: int, *, dtype, rngs: nnx.Rngs):
+        self.conv = nnx.Linear(channels_in, 9 * channels, use_bias=False, dtype=dtype, rngs=rngs)
+        self.residuals = Residuals(channels, dtype=dtype, rngs=rngs)
+
+    def __call__(self, x: Float[Array, "N h w i"]) -> Float[Array, "N H W o"]:
+        return self.residuals(overlap_add(self.conv(x)))
+
+
+def patches(x: Float[Array, "N h w c"]) -> Float[Array, "N h2 w2 9c"]:
+    """The 3x3 neighbourhood of every second pixel, zeros outside."""
+    _, h, w, _ = x.shape
+    x = jnp.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)))
+    taps = [x[:, r : r + h : 2, c : c + w : 2] for r in range(3) for c in range(3)]
+    return jnp.concatenate(taps, axis=-1)
+
+
+def overlap_add(y: Float[Array, "N h w 9c"]) -> Float[Array, "N 2h 2w c"]:
+    """The transpose of `patches` for even sizes: nine taps a pixel, laid out two apart and added."""
+    zero = jnp.zeros((), y.dtype)
+    taps = jnp.split(y, 9, axis=-1)
+    full = sum(
+        jax.lax.pad(tap, zero, ((0, 0, 0), (r, 2 - r, 1), (c, 2 - c, 1), (0, 0, 0)))
+        for tap, (r, c) in zip(taps, [(r, c) for r in range(3) for c in range(3)], strict=True)
+    )
+    return jnp.asarray(full)[:, 1:, 1:]

@@ -1,0 +1,92 @@
+"""Everything needed to repeat a run, as plain data: `config.json`."""
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from acf.data.transitions import Transitions
+from acf.errors import AcfError
+from acf.methods import get
+from acf.methods.base import Method, Spec
+from acf.training.population import Schedule
+
+FORMAT = 1
+TEST_FRACTION = 0.1  # of the episodes: kept from training, for evaluation
+
+
+@dataclass(frozen=True)
+class Member:
+    seed: int
+    hparams: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Config:
+    method: str
+    spec: Spec
+    members: tuple[Member, ...]
+    batch_size: int
+    epochs: int
+    data: dict[str, Any]
+    """`path` of the data set (relative to the run directory where it lies inside), its `hash`, its `source`."""
+
+    def schedule(self, transitions: int) -> Schedule:
+        return Schedule(transitions, self.batch_size, self.epochs)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"format": FORMAT, **dataclasses.asdict(self)}
+
+    @staticmethod
+    def from_json(found: dict[str, Any], where: Path) -> "Config":
+        if found.get("format") != FORMAT:
+            raise AcfError(
+                f"{where}: expected run format {FORMAT}, found {found.get('format')!r}; use a matching acf-rl"
+            )
+        spec = Spec(**found["spec"] | {"frame_shape": tuple(found["spec"]["frame_shape"])})
+        members = tuple(Member(**member) for member in found["members"])
+        rest = {name: found[name] for name in ("method", "batch_size", "epochs", "data")}
+        return Config(spec=spec, members=members, **rest)
+
+
+def make_hparams(method: Method, values: dict[str, float]) -> Any:
+    """The method's hyperparameters with these values, every name checked."""
+    known = [field.name for field in dataclasses.fields(method.hparams)]
+    unknown = sorted(set(values) - set(known))
+    if unknown:
+        raise AcfError(f"{method.name} has no hyperparameter {', '.join(unknown)}: expected some of {', '.join(known)}")
+    return method.hparams(**{name: float(value) for name, value in values.items()})
+
+
+def differences(old: Config, new: Config) -> list[str]:
+    """What two configs disagree on, as readable lines. Where the data lies does not matter; what it is does."""
+
+    def flat(value: Any, name: str) -> dict[str, Any]:
+        if isinstance(value, dict):
+            parts = [flat(inner, f"{name}.{key}".lstrip(".")) for key, inner in value.items()]
+            return {key: inner for part in parts for key, inner in part.items()}
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            return flat({str(n): inner for n, inner in enumerate(value)}, name)
+        return {name: value}
+
+    def plain(config: Config) -> dict[str, Any]:
+        found = json.loads(json.dumps(config.to_json()))  # tuples become lists, as in the file
+        found["data"] = {"hash": found["data"]["hash"]}
+        return flat(found, "")
+
+    a, b = plain(old), plain(new)
+    return [f"{name}: {a.get(name)} there, {b.get(name)} asked" for name in sorted(a | b) if a.get(name) != b.get(name)]
+
+
+def check_trainable(config: Config, train: Transitions) -> None:
+    get(config.method)
+    if config.spec.latents < 1:
+        raise AcfError(f"expected at least one latent, got {config.spec.latents}")
+    if config.epochs < 1 or config.batch_size < 2:
+        raise AcfError(f"expected epochs >= 1 and batch_size >= 2, got {config.epochs} and {config.batch_size}")
+    if len(train) < config.batch_size:
+        raise AcfError(
+            f"the training part of the data has {len(train)} transitions, less than one batch of {config.batch_size}; "
+            "collect more or lower the batch size"
+        )

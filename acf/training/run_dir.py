@@ -1,0 +1,121 @@
+"""The run directory: what lies where, and reading it back."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import jax
+import numpy as np
+from jaxtyping import Array, Float, UInt8
+
+from acf.data.transitions import Transitions
+from acf.errors import AcfError
+from acf.methods import get
+from acf.methods.base import Learner, Params
+from acf.training import checkpoint
+from acf.training.config import TEST_FRACTION, Config
+
+ENCODE_BLOCK = 1024  # frames at a time
+
+
+@dataclass(frozen=True)
+class RunDir:
+    """Paths of a run. A run is finished when every member's model is there."""
+
+    path: Path
+
+    @property
+    def config(self) -> Path:
+        return self.path / "config.json"
+
+    @property
+    def metrics(self) -> Path:
+        return self.path / "metrics.jsonl"
+
+    @property
+    def tensorboard(self) -> Path:
+        return self.path / "tensorboard"
+
+    @property
+    def state(self) -> Path:
+        return self.path / "state" / "state.safetensors"
+
+    @property
+    def scores(self) -> Path:
+        return self.path / "scores.json"
+
+    @property
+    def data(self) -> Path:
+        return self.path / "data"
+
+    def model(self, member: int) -> Path:
+        return self.path / "members" / str(member) / "model.safetensors"
+
+    def read_config(self) -> Config:
+        if not self.config.exists():
+            raise AcfError(f"{self.path} is not a run directory: it has no config.json. `acf train` makes one.")
+        try:
+            found = json.loads(self.config.read_text())
+        except ValueError as error:
+            raise AcfError(f"{self.config} is not JSON ({error}); the run is damaged") from None
+        return Config.from_json(found, self.config)
+
+    def is_finished(self, config: Config) -> bool:
+        return all(self.model(n).exists() for n in range(len(config.members)))
+
+    def open_data(self, config: Config) -> Transitions:
+        return Transitions.open(self.path / config.data["path"])
+
+    def split(self, data: Transitions) -> tuple[Transitions, Transitions]:
+        """Training and test episodes: the same two whenever this data is split."""
+        return data.split(test=TEST_FRACTION, seed=0)
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A member of a finished run: an encoder to put under an agent."""
+
+    config: Config
+    learner: Learner
+    params: Params
+    seed: int
+    diverged_at: int
+    """Step at which training stopped being finite, or -1."""
+
+    def encode(self, frames: UInt8[np.ndarray, "N H W C"]) -> Float[np.ndarray, "N d"]:
+        """Latents of frames, any number of them."""
+        shape = self.config.spec.frame_shape
+        if frames.dtype != np.uint8 or frames.ndim != 4 or frames.shape[1:] != shape:
+            raise AcfError(f"expected frames uint8[N, {', '.join(map(str, shape))}], got {frames.dtype}{frames.shape}")
+        return encode_in_blocks(self.learner, self.params, frames)
+
+
+def load(run: str | Path, member: int = 0) -> Trained:
+    """Open one member of a finished run.
+
+    `acf.load("runs/grid2d").encode(frames)` is the whole use of it; members are counted from 0 in the order of their
+    seeds on the command line.
+    """
+    directory = RunDir(Path(run))
+    config = directory.read_config()
+    if not 0 <= member < len(config.members):
+        raise AcfError(f"{run} has members 0 to {len(config.members) - 1}, got {member}")
+    if not directory.is_finished(config):
+        raise AcfError(f"{run} is not finished: run the same `acf train` or `acf run` command again to go on")
+    learner = get(config.method).bind(config.spec)
+    params, about = checkpoint.load(directory.model(member), jax.eval_shape(learner.init, jax.random.key(0)))
+    return Trained(config, learner, params, about["seed"], about["diverged_at"])
+
+
+def encode_in_blocks(learner: Learner, params: Params, frames: np.ndarray) -> Float[np.ndarray, "N d"]:
+    """One compiled program, whatever the number of frames: the last block is filled up."""
+    out = []
+    for first in range(0, len(frames), ENCODE_BLOCK):
+        block = np.asarray(frames[first : first + ENCODE_BLOCK])
+        padding = [(0, ENCODE_BLOCK - len(block))] + [(0, 0)] * 3
+        z: Array = _encode(learner.encode, params, np.pad(block, padding))
+        out.append(np.asarray(z)[: len(block)])
+    return np.concatenate(out) if out else np.zeros((0, 0), np.float32)
+
+
+_encode = jax.jit(lambda encode, params, frames: encode(params, frames), static_argnums=0)

@@ -1,0 +1,208 @@
+"""`train`: transitions in, a run directory out; the same call on the same directory goes on where it stopped."""
+
+import importlib.metadata
+import json
+import os
+import platform
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from acf.data.transitions import Transitions
+from acf.errors import AcfError
+from acf.files import exclusive_lock, write_atomic
+from acf.methods import get
+from acf.methods.base import Learner, Spec
+from acf.training import checkpoint, population
+from acf.training.config import Config, Member, check_trainable, differences, make_hparams
+from acf.training.interrupt import Interrupted, wish_to_stop
+from acf.training.loggers import JsonLines, Logger, TensorBoard, Terms, WandB
+from acf.training.population import Arrays, Schedule, State
+from acf.training.presets import default_preset, get_preset
+from acf.training.run_dir import RunDir
+from acf.training.view import View
+from acf.training.watch import Watch
+
+SAVE_EVERY = 30.0  # seconds
+
+
+def train(
+    data: Transitions | str | Path,
+    out: str | Path,
+    *,
+    method: str = "acf",
+    preset: str | None = None,
+    seeds: Sequence[int] = (0,),
+    hparams: dict[str, float] | Sequence[dict[str, float]] = {},  # noqa: B006 (never changed)
+    latents: int | None = None,
+    epochs: int | None = None,
+    bf16: bool | None = None,
+    wandb: str | None = None,
+    save_every: float = SAVE_EVERY,
+) -> RunDir:
+    """Train a population, one member a seed, into the directory `out`.
+
+    `hparams` overrides the preset's, for all members or as one dict a member. `latents` is the number of factors where
+    the data knows them. Data in memory is saved to `out/data`. A finished run is left alone.
+    """
+    directory = RunDir(Path(out))
+    with exclusive_lock(directory.path):
+        opened, where = _open(data, directory)
+        settings = {"hparams": hparams, "latents": latents, "epochs": epochs, "bf16": bf16}
+        config = _configure(opened, where, directory, method, preset, seeds, **settings)
+        train_part, _ = directory.split(opened)
+        check_trainable(config, train_part)
+        _agree(directory, config)
+        if not directory.is_finished(config):
+            _train(directory, config, train_part, wandb, save_every)
+    return directory
+
+
+def _open(data: Transitions | str | Path, directory: RunDir) -> tuple[Transitions, Path]:
+    if not isinstance(data, Transitions):
+        return Transitions.open(data), Path(data)
+    if not directory.data.exists():
+        data.save(directory.data)
+    return Transitions.open(directory.data), directory.data
+
+
+def _configure(
+    data: Transitions,
+    where: Path,
+    directory: RunDir,
+    method: str,
+    preset: str | None,
+    seeds: Sequence[int],
+    *,
+    hparams: dict[str, float] | Sequence[dict[str, float]],
+    latents: int | None,
+    epochs: int | None,
+    bf16: bool | None,
+) -> Config:
+    chosen = get_preset(preset or default_preset(), method, data.source.get("domain"))
+    overrides = [hparams] * len(seeds) if isinstance(hparams, dict) else list(hparams)
+    if not seeds or len(overrides) != len(seeds):
+        raise AcfError(f"expected one set of hyperparameters a seed, got {len(overrides)} for {len(seeds)} seeds")
+    members = [asdict(make_hparams(get(method), chosen.hparams | own)) for own in overrides]
+    if latents is None and data.factors is None:
+        raise AcfError("the data has no factors, so say how many latents to learn: --latents K")
+    return Config(
+        method=method,
+        spec=Spec(
+            frame_shape=data.frame_shape,
+            n_actions=data.n_actions,
+            noop=data.noop,
+            latents=latents if latents is not None else len(data.factor_names),
+            depth=chosen.depth,
+            hidden=chosen.hidden,
+            bf16=bf16 if bf16 is not None else jax.default_backend() == "gpu",
+        ),
+        members=tuple(Member(int(seed), own) for seed, own in zip(seeds, members, strict=True)),
+        batch_size=chosen.batch_size,
+        epochs=epochs if epochs is not None else chosen.epochs,
+        data={"path": os.path.relpath(where, directory.path), "hash": data.hash, "source": data.source},
+    )
+
+
+def _agree(directory: RunDir, config: Config) -> None:
+    """A directory holds one run: the first call writes its config, every later one must ask for the same."""
+    if directory.config.exists():
+        changed = differences(directory.read_config(), config)
+        if changed:
+            raise AcfError(f"{directory.path} holds another run ({'; '.join(changed)}). Choose another --out.")
+        return
+    versions = {name: importlib.metadata.version(name) for name in ("jax", "flax", "optax", "numpy")}
+    about = {"versions": {"python": platform.python_version(), **versions}, "created": datetime.now(UTC).isoformat()}
+    write_atomic(directory.config, json.dumps(config.to_json() | about, indent=2) + "\n")
+
+
+class _Progress(NamedTuple):
+    step: int
+    seconds: float  # spent training, over all the processes that had a part in it
+
+
+def _train(directory: RunDir, config: Config, data: Transitions, wandb: str | None, save_every: float) -> None:
+    learner, schedule = get(config.method).bind(config.spec), config.schedule(len(data))
+    mesh = population.member_mesh(len(config.members))
+    state, progress = _resume_or_init(directory, config, learner)
+    seeds = jnp.array([member.seed for member in config.members])
+    hparams = population.stack([make_hparams(get(config.method), member.hparams) for member in config.members])
+    arrays = Arrays(*map(jnp.asarray, (data.frames, data.i, data.action, data.j)))
+    (state, seeds, hparams), arrays = population.place(mesh, (state, seeds, hparams), arrays)
+    chunk = population.make_chunk(learner, schedule, mesh)
+    watch = Watch(config, schedule.steps)
+
+    with ExitStack() as stack:
+        wish = stack.enter_context(wish_to_stop())
+        loggers = _loggers(directory, config, progress.step, wandb)
+        for logger in loggers:
+            stack.callback(logger.close)
+        view = stack.enter_context(View(f"training {config.method}", progress.step, schedule.steps))
+        saved = time.monotonic()
+        while progress.step < schedule.steps:
+            began = time.monotonic()
+            state, means = chunk(state, seeds, hparams, arrays, jnp.int32(progress.step))
+            terms = {name: np.asarray(values).tolist() for name, values in means.items()}
+            progress = _Progress(progress.step + schedule.chunk, progress.seconds + time.monotonic() - began)
+            _report(progress.step, schedule, terms, state, loggers, view, watch)
+            if wish.signum is not None or time.monotonic() - saved >= save_every:
+                _save(directory, state, progress)
+                saved = time.monotonic()
+            if wish.signum is not None:
+                message = f"stopped at step {progress.step} of {schedule.steps} and saved; the same command goes on"
+                raise Interrupted(message, wish.signum)
+            if bool((np.asarray(state.diverged_at) >= 0).all()):
+                raise AcfError("every member diverged: nothing is left to train. Lower the learning rate.")
+        _save(directory, state, progress)
+        _write_models(directory, config, state, progress)
+
+
+def _resume_or_init(directory: RunDir, config: Config, learner: Learner) -> tuple[State, _Progress]:
+    seeds = jnp.array([member.seed for member in config.members])
+    if not directory.state.exists():
+        return jax.jit(lambda seeds: population.init(learner, seeds))(seeds), _Progress(0, 0.0)
+    shapes = jax.eval_shape(lambda seeds: population.init(learner, seeds), seeds)
+    state, about = checkpoint.load(directory.state, shapes)
+    return state, _Progress(about["step"], about["seconds"])
+
+
+def _loggers(directory: RunDir, config: Config, step: int, wandb: str | None) -> list[Logger]:
+    loggers: list[Logger] = [JsonLines(directory.metrics, step), TensorBoard(directory.tensorboard, step, config)]
+    return [*loggers, WandB(wandb, directory.path, config)] if wandb else loggers
+
+
+def _report(
+    step: int, schedule: Schedule, terms: Terms, state: State, loggers: list[Logger], view: View, watch: Watch
+) -> None:
+    for logger in loggers:
+        logger.log(step, step / schedule.steps_per_epoch, terms)
+    for message in watch.look(step, terms, np.asarray(state.diverged_at).tolist()):
+        view.say(message)
+    view.update(step, terms)
+
+
+def _save(directory: RunDir, state: State, progress: _Progress) -> None:
+    try:
+        checkpoint.save(directory.state, state, progress._asdict())
+    except OSError as error:
+        kept = "the last good state is kept" if directory.state.exists() else "there was no earlier state"
+        raise AcfError(
+            f"could not save step {progress.step} under {directory.path} ({error.strerror}); {kept}. "
+            "Make room or mend the permissions, then run the same command to go on."
+        ) from error
+
+
+def _write_models(directory: RunDir, config: Config, state: State, progress: _Progress) -> None:
+    host = jax.device_get(state)
+    for n, member in enumerate(config.members):
+        params = jax.tree.map(lambda leaf, n=n: leaf[n], host.params)
+        about = {"seed": member.seed, "diverged_at": int(host.diverged_at[n]), **progress._asdict()}
+        checkpoint.save(directory.model(n), params, about)
