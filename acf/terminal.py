@@ -19,6 +19,16 @@ def table(*columns: str, title: str | None = None) -> Table:
 
 
 @contextmanager
+def status(what: str) -> Iterator[None]:
+    """A spinner for work without a count."""
+    if not errors.is_terminal:
+        yield
+        return
+    with errors.status(what):
+        yield
+
+
+@contextmanager
 def counting(what: str) -> Iterator[Callable[[int, int], None]]:
     """A bar for `done, total` callbacks; silent where there is no terminal."""
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()

@@ -12,12 +12,16 @@ from tyro.conf import subcommand
 from acf.cli.collect import Collect
 from acf.cli.data import Data
 from acf.cli.domains import Domains
+from acf.cli.run import Run
+from acf.cli.train import Train
 from acf.errors import AcfError
 
 Command = (
-    Annotated[Domains, subcommand("domains")]
+    Annotated[Run, subcommand("run")]
+    | Annotated[Domains, subcommand("domains")]
     | Annotated[Collect, subcommand("collect")]
     | Annotated[Data, subcommand("data")]
+    | Annotated[Train, subcommand("train")]
 )
 
 

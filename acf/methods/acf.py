@@ -13,6 +13,7 @@ from jax.lax import stop_gradient
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from acf.methods.base import Batch, Method, Spec, Terms
+from acf.methods.guard import guard_loss
 from acf.nn import MLP, Encoder, Energies
 
 
@@ -32,6 +33,8 @@ class HParams:
     """Weight of the score-difference sparsity, ramped in between the two epochs below. Zero in the paper."""
     sparsity_from: float = 5.0
     sparsity_to: float = 10.0
+    guard: float = 1000.0
+    """Weight of the guard against collapse (`acf.methods.guard`): exactly 0 for healthy latents."""
 
 
 class ACF(nnx.Module):
@@ -52,24 +55,31 @@ class Latents(NamedTuple):
 
 
 def loss(model: ACF, batch: Batch, key: PRNGKeyArray, hparams: HParams) -> tuple[Float[Array, ""], Terms]:
-    latents = encode_with_noise(model, batch, key, hparams.noise)
-    terms = losses(model, latents)
+    clean = encode(model, batch)
+    terms = losses(model, add_noise(clean, key, hparams.noise))
+    terms["guard"] = guard_loss(jnp.concatenate([clean.z, clean.z_next]))
     weights = {
         "ratio": hparams.ratio,
         "fwd": hparams.fwd,
         "inv": hparams.inv,
         "policy": hparams.policy,
         "sparsity": hparams.sparsity * ramp(batch.epoch, hparams.sparsity_from, hparams.sparsity_to),
+        "guard": hparams.guard,
     }
     total = sum(weights[name] * term for name, term in terms.items())
     return jnp.asarray(total), terms
 
 
-def encode_with_noise(model: ACF, batch: Batch, key: PRNGKeyArray, noise: float | Array) -> Latents:
-    """Both frames through the encoder at once, then ε on each (Algorithm 1, lines 2 and 3)."""
+def encode(model: ACF, batch: Batch) -> Latents:
+    """Both frames of every transition through the encoder at once."""
     z, z_next = jnp.split(model.encode(jnp.concatenate([batch.x, batch.x_next])), 2)
-    eps, eps_next = noise * jax.random.normal(key, (2, *z.shape))
-    return Latents(z + eps, batch.action, z_next + eps_next)
+    return Latents(z, batch.action, z_next)
+
+
+def add_noise(latents: Latents, key: PRNGKeyArray, noise: float | Array) -> Latents:
+    """ε on both latents of every transition: without it, deterministic dynamics have no densities."""
+    eps, eps_next = noise * jax.random.normal(key, (2, *latents.z.shape))
+    return latents._replace(z=latents.z + eps, z_next=latents.z_next + eps_next)
 
 
 def losses(model: ACF, latents: Latents) -> Terms:

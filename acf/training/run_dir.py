@@ -63,6 +63,9 @@ class RunDir:
     def is_finished(self, config: Config) -> bool:
         return all(self.model(n).exists() for n in range(len(config.members)))
 
+    def looks_finished(self) -> bool:
+        return self.config.exists() and self.is_finished(self.read_config())
+
     def open_data(self, config: Config) -> Transitions:
         return Transitions.open(self.path / config.data["path"])
 

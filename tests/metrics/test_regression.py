@@ -124,25 +124,25 @@ def test_leading_axes_are_kept():
     assert r2.dtype == np.float32
 
 
+def scikit_learn_r2(z: list[np.ndarray], s: list[np.ndarray]) -> float:
+    """The protocol of `r2_matrix` for one pair, with scikit-learn's network and optimiser."""
+    z_fit, z_val, z_test = (((x - z[0].mean()) / z[0].std())[:, None] for x in z)
+    mlp = MLPRegressor(hidden_layer_sizes=(32, 32), activation="tanh", learning_rate_init=3e-3, random_state=0)
+    best, r2 = -np.inf, 0.0
+    # Not its own early stopping: on a tenth of the fit rows it gives up on weak relations, at half of their known R².
+    for _ in range(150):
+        mlp.partial_fit(z_fit, s[0])
+        if (val := mlp.score(z_val, s[1])) > best:
+            best, r2 = val, mlp.score(z_test, s[2])
+    return max(r2, 0)
+
+
 def test_agrees_with_scikit_learn():
-    # Two independent optimisers of the same architecture on the same rows, codes from unreadable to readable.
+    # Two implementations on the same rows, on codes from unreadable to readable.
     z = np.stack([u, np.sin(3 * u) + 0.1 * v, u + v, v], 1)
     s = np.stack([u, np.abs(u)], 1)
-    (z_fit, _, z_test), (s_fit, _, s_test) = thirds(z, 0), thirds(s, 0)
-    expected = np.zeros((4, 2))
-    for i, j in np.ndindex(4, 2):
-        mlp = MLPRegressor(
-            hidden_layer_sizes=(32, 32),
-            activation="tanh",
-            learning_rate_init=3e-3,
-            early_stopping=True,
-            max_iter=1_000,
-            random_state=0,
-        )
-        mean, std = z_fit[:, i].mean(), z_fit[:, i].std()
-        mlp.fit((z_fit[:, i : i + 1] - mean) / std, s_fit[:, j])
-        expected[i, j] = mlp.score((z_test[:, i : i + 1] - mean) / std, s_test[:, j])
-    np.testing.assert_allclose(matrix(z, s), expected.clip(min=0), atol=0.03)
+    expected = [[scikit_learn_r2(thirds(a, 0), thirds(b, 0)) for b in s.T] for a in z.T]
+    np.testing.assert_allclose(matrix(z, s), expected, atol=0.03)
 
 
 def test_bad_input_is_named():

@@ -1,0 +1,86 @@
+"""`acf run`: collect, train and evaluate in one."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import tyro
+
+
+@dataclass(frozen=True)
+class Run:
+    """Collect, train and evaluate in one; the same command again goes on where it stopped."""
+
+    domain: tyro.conf.Positional[str]
+    """Domain: lamp, grid2d, taxi, fourrooms or doorkey."""
+    method: str = "acf"
+    """Method to train."""
+    preset: str | None = None
+    """quick, paper or sparse [default: paper with a GPU, quick without]."""
+    seed: int = 0
+    """First seed."""
+    seeds: int = 1
+    """How many seeds, from the first on, trained together."""
+    out: Path | None = None
+    """Run directory [default: runs/DOMAIN-METHOD-PRESET]."""
+    epochs: int | None = None
+    """Passes over the data [default: the preset's]."""
+    hparams: dict[str, float] = field(default_factory=dict)
+    """Hyperparameters that differ from the preset: --hparams lr 1e-3 noise 0.05"""
+
+    def run(self) -> None:
+        from acf.terminal import console
+
+        out, scores = self._work()
+        console.print(_table(scores))
+        console.print(f"wrote {out}: config.json, metrics.jsonl, tensorboard/, members/, scores.json")
+        console.print(f'Use it with [bold]acf.load("{out}").encode(frames)[/]')
+
+    def _work(self) -> tuple[Path, dict[str, Any]]:
+        from acf.data import collect
+        from acf.study.evaluate import evaluate_run
+        from acf.terminal import counting, status
+        from acf.training import RunDir, train
+        from acf.training.presets import default_preset, get_preset
+
+        name = self.preset or default_preset()
+        preset = get_preset(name, self.method, self.domain)
+        out = self.out or Path("runs") / f"{self.domain}-{self.method}-{name}"
+        with counting(f"collecting {self.domain}") as progress:
+            collect(
+                self.domain,
+                preset.transitions,
+                start=preset.start,
+                horizon=preset.horizon,
+                out=RunDir(out).data,
+                progress=progress,
+            )
+        train(
+            RunDir(out).data,
+            out,
+            method=self.method,
+            preset=name,
+            seeds=range(self.seed, self.seed + self.seeds),
+            hparams=self.hparams,
+            epochs=self.epochs,
+        )
+        with status("evaluating"):
+            return out, evaluate_run(out)
+
+
+def _table(scores: dict[str, Any]):
+    from acf.terminal import table
+
+    columns = ("diag", "off_diag", "diag_controllable", "off_diag_controllable")
+    title = f"{scores['method']} on {scores['domain']}: R² of latents and factors, held-out episodes"
+    rows = table(
+        "", "diag (1 is best)", "off-diag (0 is best)", "diag, controllable", "off-diag, controllable", title=title
+    )
+    for member in scores["members"]:
+        rows.add_row(f"seed {member['seed']}", *(f"{member[c]:.3f}" for c in columns))
+    rows.add_section()
+    if len(scores["members"]) > 1:
+        rows.add_row("mean ± std", *(f"{scores[c]['mean']:.3f} ± {scores[c]['std']:.3f}" for c in columns))
+    rows.add_row("oracle", *(f"{scores['oracle'][c]:.3f}" for c in columns))
+    rows.add_row("chance", *(f"{scores['chance'][c]:.3f}" for c in columns))
+    return rows

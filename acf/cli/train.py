@@ -1,0 +1,60 @@
+"""`acf train`: a population from a data set into a run directory."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import tyro
+
+
+@dataclass(frozen=True)
+class Train:
+    """Train a method on a data set, one member a seed; the same command on the same directory goes on."""
+
+    data: tyro.conf.Positional[Path]
+    """Directory that `acf collect` or `Transitions.save` wrote."""
+    out: Path
+    """Run directory."""
+    method: str = "acf"
+    """Method to train."""
+    preset: str | None = None
+    """quick, paper or sparse [default: paper with a GPU, quick without]."""
+    seed: int = 0
+    """First seed."""
+    seeds: int = 1
+    """How many seeds, from the first on, trained together."""
+    latents: int | None = None
+    """Number of latents [default: the number of factors, where the data knows them]."""
+    epochs: int | None = None
+    """Passes over the data [default: the preset's]."""
+    hparams: dict[str, float] = field(default_factory=dict)
+    """Hyperparameters that differ from the preset: --hparams lr 1e-3 noise 0.05"""
+    bf16: bool | None = None
+    """Encoder arithmetic in bfloat16 [default: on with a GPU]."""
+    noop: int | None = None
+    """Index of the action that does nothing, where the data does not say."""
+    save_every: float = 30.0
+    """Seconds between two saves of the state that a stopped run goes on from."""
+    wandb: str | None = None
+    """Also log to this Weights & Biases project."""
+
+    def run(self) -> None:
+        from acf.data import Transitions
+        from acf.terminal import console
+        from acf.training import RunDir, train
+
+        was_finished = RunDir(self.out).looks_finished()
+        run = train(
+            Transitions.open(self.data, noop=self.noop) if self.noop is not None else self.data,
+            self.out,
+            method=self.method,
+            preset=self.preset,
+            seeds=range(self.seed, self.seed + self.seeds),
+            hparams=self.hparams,
+            latents=self.latents,
+            epochs=self.epochs,
+            bf16=self.bf16,
+            wandb=self.wandb,
+            save_every=self.save_every,
+        )
+        console.print(f"{run.path} {'was finished already: nothing to do' if was_finished else 'is trained'}")
+        console.print(f'Use it with [bold]acf.load("{run.path}").encode(frames)[/]')
