@@ -1,0 +1,57 @@
+"""The decoder: the encoder's mirror."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+
+from acf.nn import Decoder, Encoder
+from acf.nn.decoder import centre_crop
+
+
+@pytest.fixture
+def make(with_weights):
+    def make(frame_shape, **options):
+        return with_weights(lambda: Decoder(5, frame_shape, depth=4, hidden=16, rngs=nnx.Rngs(0), **options))
+
+    return make
+
+
+def latents():
+    return jnp.asarray(np.random.default_rng(0).normal(size=(2, 5)), jnp.float32)
+
+
+@pytest.mark.parametrize("shape", [(16, 16, 1), (20, 33, 3), (84, 84, 4), (128, 128, 3)], ids=str)
+def test_any_frame_size(make, shape):
+    decoder = make(shape)
+    encoder = nnx.eval_shape(lambda: Encoder(shape, 5, depth=4, hidden=16, rngs=nnx.Rngs(0)))
+    assert [block.conv.in_features for block in decoder.blocks] == [
+        block.conv.out_features for block in reversed(list(encoder.blocks))
+    ]
+    x = np.asarray(nnx.jit(decoder)(latents()))
+    assert x.shape == (2, *shape)
+    assert x.dtype == jnp.float32
+    assert (np.abs(x) <= 1).all()
+    assert np.abs(x).min() < 0.9, "not all at the ends of tanh"
+    assert (x[0] != x[1]).mean() > 0.9, "two codes, two frames"
+
+
+def test_every_pixel_hangs_on_the_latents(make):
+    # with a size that is cropped on both axes, and pixels that only the border taps of the 3x3 kernels reach
+    jacobian = jax.jit(jax.jacfwd(make((20, 33, 1))))(jnp.full((1, 5), 0.3))
+    assert (np.abs(jacobian).sum((0, 4, 5)) > 0).all()
+
+
+def test_bf16_arithmetic_keeps_float32_output(make):
+    exact, rounded = (nnx.jit(make((16, 16, 3), dtype=dtype))(latents()) for dtype in (jnp.float32, jnp.bfloat16))
+    assert rounded.dtype == jnp.float32
+    assert 0 < np.abs(np.asarray(exact - rounded)).mean() < 0.05
+
+
+def test_centre_crop_by_hand():
+    x = jnp.arange(6 * 5).reshape(1, 6, 5, 1).astype(jnp.float32)
+    # one row off each end; of the two columns too many, one off each side
+    np.testing.assert_array_equal(centre_crop(x, (4, 3, 1))[0, ..., 0], x[0, 1:5, 1:4, 0])
+    # an odd one too many goes from the end
+    np.testing.assert_array_equal(centre_crop(x, (5, 4, 1))[0, ..., 0], x[0, :5, :4, 0])
