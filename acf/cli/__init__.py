@@ -4,7 +4,7 @@ Nothing heavy is imported before the arguments are read, so that `acf --help` an
 """
 
 import sys
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import tyro
 from tyro.conf import subcommand
@@ -36,13 +36,16 @@ def main(args: list[str] | None = None) -> None:
     try:
         command.run()
     except (AcfError, OSError) as error:
-        from acf.terminal import errors
+        _leave(str(error), getattr(error, "exit_code", 1))
+    except KeyboardInterrupt:
+        _leave("interrupted", 130)
 
-        errors.print(f"[bold red]error:[/] {_escape(str(error))}", soft_wrap=True)
-        sys.exit(1)
 
-
-def _escape(text: str) -> str:
+def _leave(message: str, exit_code: int) -> NoReturn:
     from rich.markup import escape
 
-    return escape(text)
+    from acf.terminal import errors
+
+    label = "[bold red]error:[/] " if exit_code == 1 else ""  # to be asked to stop is not an error
+    errors.print(f"{label}{escape(message)}", soft_wrap=True)
+    sys.exit(exit_code)

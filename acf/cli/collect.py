@@ -30,7 +30,7 @@ class Collect:
         from acf.terminal import console, counting
 
         out = self.out or Path("data") / self.domain
-        there = out.exists()
+        there = (out / "meta.json").exists()
         with counting(f"collecting {self.domain}") as progress:
             data = collect(
                 self.domain,
@@ -43,5 +43,5 @@ class Collect:
                 progress=progress,
             )
         size = f"{len(data):,} transitions, {len(data.frames):,} frames, {data.frames.nbytes / 2**20:,.0f} MiB"
-        console.print(f"{'reused' if there else 'wrote'} {out}: {size}")
-        console.print(f"Look into it with [bold]acf data {out}[/]")
+        console.print(f"{'reused' if there else 'wrote'} {out}: {size}", soft_wrap=True)
+        console.print(f"Look into it with [bold]acf data {out}[/]", soft_wrap=True)

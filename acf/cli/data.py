@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import tyro
 
@@ -12,6 +13,54 @@ class Data:
 
     path: tyro.conf.Positional[Path]
     """Directory that `acf collect` or `Transitions.save` wrote."""
+    noop: int | None = None
+    """Index of the action that does nothing, where the data does not say."""
 
     def run(self) -> None:
-        pass
+        from acf.data import Transitions
+        from acf.data.describe import describe
+        from acf.terminal import console, status
+
+        with status(f"reading {self.path}"):
+            about = describe(Transitions.open(self.path, noop=self.noop))
+        console.print(_overview(about, self.path))
+        console.print(_actions(about))
+        options = "" if self.noop is None else f" --noop {self.noop}"
+        options += "" if about["factors"] else " --latents K"
+        console.print(
+            f"Train on it with [bold]acf train {self.path} --out runs/{self.path.name}{options}[/]", soft_wrap=True
+        )
+
+
+def _overview(about: dict[str, Any], path: Path):
+    from acf.terminal import table
+
+    factors, known = about["factors"], about["controllable"]
+    ours = [name for name, controllable in zip(factors, known, strict=False) if controllable]
+    rows = table("", "", title=str(path))
+    rows.show_header = False
+    rows.columns[1].overflow = "fold"  # a hash is one long word
+    rows.add_row("transitions", f"{about['transitions']:,} in {about['episodes']:,} episodes")
+    rows.add_row("frames", f"{about['frames']:,} of {'x'.join(map(str, about['frame_shape']))}")
+    rows.add_row("factors", " ".join(factors) or "not known")
+    rows.add_row("controllable", " ".join(ours) if known else "not known")
+    rows.add_row("size", f"{about['bytes'] / 2**20:,.1f} MiB")
+    rows.add_row("hash", about["hash"])
+    rows.add_row("made by", ", ".join(f"{name} {value}" for name, value in about["source"].items()))
+    return rows
+
+
+def _actions(about: dict[str, Any]):
+    from acf.terminal import table
+
+    title = "Each action: how often, and the share of its transitions that changed the frame and each factor"
+    rows = table("action", "count", "share", "frame", *about["factors"], title=title)
+    for name, action in about["actions"].items():
+        changed = [action["changed"], *action.get("factors", {}).values()]
+        label = f"{name} (no-op)" if name == about["noop"] else name
+        rows.add_row(label, f"{action['count']:,}", *map(_share, [action["count"] / about["transitions"], *changed]))
+    return rows
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1%}"

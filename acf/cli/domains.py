@@ -33,22 +33,23 @@ class Domains:
         domain = make(self.name)
         out = self.out or Path(f"{self.name}.png")
         contact_sheet(domain, out, start=self.start or domain.starts[-1], seed=self.seed)
-        console.print(f"wrote {out}: random states of {self.name} with their factors")
-        console.print(f"Collect transitions with [bold]acf collect {self.name} --out data/{self.name}[/]")
+        console.print(f"wrote {out}: random states of {self.name} with their factors", soft_wrap=True)
+        console.print(
+            f"Collect transitions with [bold]acf collect {self.name} --out data/{self.name}[/]", soft_wrap=True
+        )
 
 
 def _overview():
     from acf.terminal import table
 
-    rows = table("domain", "what", "actions", "controllable factors", "other factors", "starts")
+    rows = table("domain", "what", "actions", "controllable (and other) factors", "starts")
     for domain in map(make, DOMAINS):
-        named = list(zip(domain.factor_names, domain.controllable, strict=True))
+        named = zip(domain.factor_names, domain.controllable, strict=True)
         rows.add_row(
             domain.name,
             domain.summary,
             str(domain.n_actions),
-            " ".join(name for name, ours in named if ours),
-            " ".join(name for name, ours in named if not ours),
+            " ".join(name if ours else f"({name})" for name, ours in named),
             " ".join(domain.starts),
         )
     return rows

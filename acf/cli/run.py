@@ -31,14 +31,16 @@ class Run:
     def run(self) -> None:
         from acf.terminal import console
 
-        out, scores = self._work()
+        out, scores, was_finished = self._work()
         console.print(_table(scores))
-        console.print(f"wrote {out}: config.json, metrics.jsonl, tensorboard/, members/, scores.json")
-        console.print(f'Use it with [bold]acf.load("{out}").encode(frames)[/]')
+        wrote = f"wrote {out}: config.json, metrics.jsonl, tensorboard/, members/, scores.json"
+        console.print(f"{out} was finished already: nothing to do" if was_finished else wrote, soft_wrap=True)
+        console.print(f'Use it with [bold]acf.load("{out}").encode(frames)[/]', soft_wrap=True)
 
-    def _work(self) -> tuple[Path, dict[str, Any]]:
+    def _work(self) -> tuple[Path, dict[str, Any], bool]:
         from acf.data import collect
-        from acf.study.evaluate import evaluate_run
+        from acf.files import exclusive_lock
+        from acf.study.evaluate import evaluate_run, read_scores
         from acf.terminal import counting, status
         from acf.training import RunDir, train
         from acf.training.presets import default_preset, get_preset
@@ -46,7 +48,7 @@ class Run:
         name = self.preset or default_preset()
         preset = get_preset(name, self.method, self.domain)
         out = self.out or Path("runs") / f"{self.domain}-{self.method}-{name}"
-        with counting(f"collecting {self.domain}") as progress:
+        with exclusive_lock(out), counting(f"collecting {self.domain}") as progress:
             collect(
                 self.domain,
                 preset.transitions,
@@ -64,8 +66,9 @@ class Run:
             hparams=self.hparams,
             epochs=self.epochs,
         )
+        scores = read_scores(out)
         with status("evaluating"):
-            return out, evaluate_run(out)
+            return out, scores or evaluate_run(out), scores is not None
 
 
 def _table(scores: dict[str, Any]):
@@ -77,7 +80,8 @@ def _table(scores: dict[str, Any]):
         "", "diag (1 is best)", "off-diag (0 is best)", "diag, controllable", "off-diag, controllable", title=title
     )
     for member in scores["members"]:
-        rows.add_row(f"seed {member['seed']}", *(f"{member[c]:.3f}" for c in columns))
+        stopped = f", diverged at step {member['diverged_at']}" if member["diverged_at"] >= 0 else ""
+        rows.add_row(f"seed {member['seed']}{stopped}", *(f"{member[c]:.3f}" for c in columns))
     rows.add_section()
     if len(scores["members"]) > 1:
         rows.add_row("mean ± std", *(f"{scores[c]['mean']:.3f} ± {scores[c]['std']:.3f}" for c in columns))

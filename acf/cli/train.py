@@ -38,13 +38,12 @@ class Train:
     """Also log to this Weights & Biases project."""
 
     def run(self) -> None:
-        from acf.data import Transitions
         from acf.terminal import console
         from acf.training import RunDir, train
 
         was_finished = RunDir(self.out).looks_finished()
         run = train(
-            Transitions.open(self.data, noop=self.noop) if self.noop is not None else self.data,
+            self.data,
             self.out,
             method=self.method,
             preset=self.preset,
@@ -53,8 +52,10 @@ class Train:
             latents=self.latents,
             epochs=self.epochs,
             bf16=self.bf16,
+            noop=self.noop,
             wandb=self.wandb,
             save_every=self.save_every,
         )
-        console.print(f"{run.path} {'was finished already: nothing to do' if was_finished else 'is trained'}")
-        console.print(f'Use it with [bold]acf.load("{run.path}").encode(frames)[/]')
+        done = "was finished already: nothing to do" if was_finished else "is trained"
+        console.print(f"{run.path} {done}", soft_wrap=True)
+        console.print(f'Use it with [bold]acf.load("{run.path}").encode(frames)[/]', soft_wrap=True)

@@ -57,7 +57,7 @@ def _facing(target: Bool[Array, "8 8"]) -> Bool[Array, "4 8 8"]:
 @dataclass(frozen=True)
 class DoorKey(Domain):
     name = "doorkey"
-    summary = "MiniGrid DoorKey, 8x8, moves relative to the heading"
+    summary = "MiniGrid, 8x8, key and door"
     action_names = minigrid.ACTIONS
     factor_names = ("agent_x", "agent_y", "dir", "key_held", "door_open", "door_x", "door_y")
     controllable = (True, True, True, True, True, False, False)

@@ -41,7 +41,7 @@ class FourRoomsState(NamedTuple):
 @dataclass(frozen=True)
 class FourRooms(Domain):
     name = "fourrooms"
-    summary = "MiniGrid FourRooms, 16x16, moves relative to the heading"
+    summary = "MiniGrid, 16x16, moves by heading"
     action_names = minigrid.ACTIONS
     factor_names = ("agent_x", "agent_y", "dir", "goal_x", "goal_y")
     controllable = (True, True, True, False, False)

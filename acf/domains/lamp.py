@@ -41,7 +41,7 @@ class Lamp(Domain):
     flip: float = 0.05  # chance that power, and that colour, flips by itself in a step
 
     name = "lamp"
-    summary = "two switches toggle power and colour; the smallest example"
+    summary = "two switches toggle power and colour"
     action_names = ("noop", "switch_power", "switch_colour")
     factor_names = ("power", "colour", "position", "shape")
     controllable = (True, True, False, False)

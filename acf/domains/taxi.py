@@ -76,7 +76,7 @@ class Taxi(Domain):
     depot_only: bool = False  # True: a passenger gets out at depots only, as in Gymnasium's Taxi
 
     name = "taxi"
-    summary = "5x5 Taxi, one passenger who moves only with the taxi"
+    summary = "5x5, the passenger moves with the taxi"
     action_names = ("noop", "up", "down", "left", "right", "interact")
     factor_names = ("taxi_x", "taxi_y", "passenger_x", "passenger_y", "in_taxi", "goal")
     controllable = (True, True, True, True, True, False)

@@ -129,7 +129,7 @@ def sparsity_loss(differences: Float[Array, "N K B"]) -> Float[Array, ""]:
     tiny = 1e-8  # keeps the norm's gradient finite at 0
     l1 = jnp.abs(differences).sum(1)
     l2 = jnp.sqrt((differences**2).sum(1) + tiny**2)
-    weight = stop_gradient(l2)
+    weight = jnp.linalg.norm(stop_gradient(differences), axis=1)  # not l2: exactly 0 without effect
     return (weight * (l1 / l2 - 1)).sum() / (weight.sum() + tiny)
 
 

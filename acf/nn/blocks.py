@@ -16,12 +16,11 @@ class Residuals(nnx.Module):
     def __init__(self, channels: int, *, dtype, rngs: nnx.Rngs):
         self.norm = nnx.RMSNorm(channels, dtype=dtype, rngs=rngs)
         self.layers = nnx.List([nnx.Linear(channels, channels, dtype=dtype, rngs=rngs) for _ in range(2)])
-        self.norms = nnx.List([nnx.RMSNorm(channels, dtype=dtype, rngs=rngs) for _ in range(2)])
 
     def __call__(self, x: Float[Array, "N h w c"]) -> Float[Array, "N h w c"]:
         x = jax.nn.silu(self.norm(x))
-        for norm, layer in zip(self.norms, self.layers, strict=True):
-            x = x + jax.nn.silu(norm(layer(x)))
+        for layer in self.layers:
+            x = x + jax.nn.silu(layer(x))
         return x
 
 
@@ -47,7 +46,7 @@ class Up(nnx.Module):
         return self.residuals(overlap_add(self.conv(x)))
 
 
-def patches(x: Float[Array, "N h w c"]) -> Float[Array, "N h2 w2 9c"]:
+def patches(x: Float[Array, "N h w c"]) -> Float[Array, "N h2 w2 9*c"]:
     """The 3x3 neighbourhood of every second pixel, zeros outside."""
     _, h, w, _ = x.shape
     x = jnp.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)))
@@ -55,7 +54,7 @@ def patches(x: Float[Array, "N h w c"]) -> Float[Array, "N h2 w2 9c"]:
     return jnp.concatenate(taps, axis=-1)
 
 
-def overlap_add(y: Float[Array, "N h w 9c"]) -> Float[Array, "N 2h 2w c"]:
+def overlap_add(y: Float[Array, "N h w c9"]) -> Float[Array, "N 2*h 2*w c"]:
     """The transpose of `patches` for even sizes: nine taps a pixel, laid out two apart and added."""
     zero = jnp.zeros((), y.dtype)
     taps = jnp.split(y, 9, axis=-1)

@@ -28,14 +28,25 @@ def evaluate_run(run: str | Path, *, seed: int = 0) -> dict[str, Any]:
         raise AcfError(f"the data of {run} has no true factors, so there is nothing to score the latents against")
     _, test = directory.split(data)
     rows = used_frames(test)
+    episodes = len(np.unique(data.episode[rows]))
+    if episodes < 3:
+        raise AcfError(f"the held-out part of {run}'s data has {episodes} episodes, scoring needs 3: collect more")
     frames = np.asarray(data.frames[rows])
     members = [load(run, n) for n in range(len(config.members))]
-    z = np.stack([member.encode(frames) for member in members])
+    # A diverged member's weights are finite; what they make of a frame need not be, and then tells nothing about it.
+    z = np.nan_to_num(np.stack([member.encode(frames) for member in members]), posinf=0, neginf=0)
     mask = data.controllable or None
     evaluation = evaluate(z, data.factors[rows], data.episode[rows], controllable=mask, seed=seed)
     scores = _to_json(config, data, evaluation, [member.diverged_at for member in members])
     write_atomic(directory.scores, json.dumps(scores, indent=2) + "\n")
     return scores
+
+
+def read_scores(run: str | Path) -> dict[str, Any] | None:
+    """What `evaluate_run` wrote for this run, or None where it has not."""
+    file = RunDir(Path(run)).scores
+    scores = json.loads(file.read_text()) if file.exists() else {}
+    return scores if scores.get("format") == FORMAT else None
 
 
 def _to_json(config: Config, data: Transitions, evaluation: Evaluation, diverged_at: list[int]) -> dict[str, Any]:

@@ -15,8 +15,10 @@ from acf.files import write_atomic
 
 def save(path: Path, tree: Any, about: dict[str, Any]) -> None:
     """Write the arrays of `tree` and the JSON-able `about`; after a failure the old file is still whole."""
-    arrays = {name: np.ascontiguousarray(leaf) for name, leaf in _named(jax.device_get(tree)).items()}
+    arrays = {name: np.asarray(leaf, order="C") for name, leaf in _named(jax.device_get(tree)).items()}
     path.parent.mkdir(parents=True, exist_ok=True)
+    for stale in path.parent.glob(f".{path.name}.*.tmp"):
+        stale.unlink()  # of a killed process: a run has one writer at a time
     write_atomic(path, safetensors.numpy.save(arrays, metadata={"acf": json.dumps(about)}))
 
 
@@ -29,7 +31,7 @@ def load(path: Path, like: Any) -> tuple[Any, dict[str, Any]]:
     except FileNotFoundError:
         raise AcfError(f"{path} is missing") from None
     except (safetensors.SafetensorError, KeyError, ValueError) as error:
-        raise AcfError(f"{path} cannot be read ({error}): it is not a file of acf-rl or is damaged") from None
+        raise AcfError(f"{path} is damaged ({error}); remove it and run the same command again") from None
     for name, leaf in _named(like).items():
         if name not in found or found[name].shape != leaf.shape or found[name].dtype != leaf.dtype:
             got = "nothing" if name not in found else f"{found[name].dtype}{list(found[name].shape)}"

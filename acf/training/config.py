@@ -2,13 +2,13 @@
 
 import dataclasses
 import json
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from acf.data.transitions import Transitions
 from acf.errors import AcfError
-from acf.methods import get
 from acf.methods.base import Method, Spec
 from acf.training.population import Schedule
 
@@ -40,13 +40,15 @@ class Config:
 
     @staticmethod
     def from_json(found: dict[str, Any], where: Path) -> "Config":
-        if found.get("format") != FORMAT:
-            raise AcfError(
-                f"{where}: expected run format {FORMAT}, found {found.get('format')!r}; use a matching acf-rl"
-            )
-        spec = Spec(**found["spec"] | {"frame_shape": tuple(found["spec"]["frame_shape"])})
-        members = tuple(Member(**member) for member in found["members"])
-        rest = {name: found[name] for name in ("method", "batch_size", "epochs", "data")}
+        version = found.get("format") if isinstance(found, dict) else None
+        if version != FORMAT:
+            raise AcfError(f"{where}: expected run format {FORMAT}, found {version!r}; use a matching acf-rl")
+        try:
+            spec = Spec(**found["spec"] | {"frame_shape": tuple(found["spec"]["frame_shape"])})
+            members = tuple(Member(**member) for member in found["members"])
+            rest = {name: found[name] for name in ("method", "batch_size", "epochs", "data")}
+        except (KeyError, TypeError) as error:
+            raise AcfError(f"{where} is damaged: {error}") from None
         return Config(spec=spec, members=members, **rest)
 
 
@@ -56,6 +58,9 @@ def make_hparams(method: Method, values: dict[str, float]) -> Any:
     unknown = sorted(set(values) - set(known))
     if unknown:
         raise AcfError(f"{method.name} has no hyperparameter {', '.join(unknown)}: expected some of {', '.join(known)}")
+    for name, value in values.items():
+        if not math.isfinite(value):
+            raise AcfError(f"hyperparameter {name}: expected a finite number, got {value}")
     return method.hparams(**{name: float(value) for name, value in values.items()})
 
 
@@ -80,13 +85,15 @@ def differences(old: Config, new: Config) -> list[str]:
 
 
 def check_trainable(config: Config, train: Transitions) -> None:
-    get(config.method)
+    for member in config.members:
+        if not 0 <= member.seed < 2**31:
+            raise AcfError(f"expected seeds from 0 to 2^31 - 1, got {member.seed}")
     if config.spec.latents < 1:
         raise AcfError(f"expected at least one latent, got {config.spec.latents}")
     if config.epochs < 1 or config.batch_size < 2:
         raise AcfError(f"expected epochs >= 1 and batch_size >= 2, got {config.epochs} and {config.batch_size}")
     if len(train) < config.batch_size:
         raise AcfError(
-            f"the training part of the data has {len(train)} transitions, less than one batch of {config.batch_size}; "
-            "collect more or lower the batch size"
+            f"the training part of the data has {len(train)} transitions, "
+            f"less than one batch of {config.batch_size}: collect more"
         )

@@ -14,7 +14,7 @@ class Interrupted(AcfError):  # noqa: N818 (a wish, not a fault)
 
     def __init__(self, message: str, signum: int):
         super().__init__(message)
-        self.signum = signum
+        self.exit_code = 128 + signum  # as a shell reports it
 
 
 class Wish:

@@ -37,7 +37,7 @@ class State(NamedTuple):
 
     params: Params
     optimiser: Any
-    diverged_at: Int[Array, " P"]  # step at which a member's loss or gradient stopped being finite, or -1
+    diverged_at: Int[Array, " P"]  # step at which a member's loss, gradient or parameters stopped being finite, or -1
 
 
 @dataclass(frozen=True)
@@ -136,8 +136,9 @@ def _step(learner: Learner, state: State, batch: Batch, key: PRNGKeyArray, hpara
     (loss, terms), grads = jax.value_and_grad(learner.loss, has_aux=True)(state.params, batch, key, hparams)
     updates, optimiser = _optimiser(hparams.lr).update(grads, state.optimiser, state.params)
     params = optax.apply_updates(state.params, updates)
-    # A member that stops being finite keeps its last finite parameters; the others go on.
-    finite = jnp.isfinite(loss) & jnp.isfinite(optax.global_norm(grads))
+    # A member that stops being finite keeps its last finite parameters; the others go on. The new parameters count
+    # too: a finite gradient can take them out of float32's range.
+    finite = jnp.isfinite(loss) & jnp.isfinite(optax.global_norm(grads)) & jnp.isfinite(optax.global_norm(params))
     diverged_at = jnp.where((state.diverged_at < 0) & ~finite, t, state.diverged_at)
     alive = diverged_at < 0
     params, optimiser = jax.tree.map(partial(jnp.where, alive), (params, optimiser), (state.params, state.optimiser))

@@ -36,14 +36,17 @@ _PAPER: dict[str, dict[str, dict[str, Any]]] = {
 }
 
 
+# About 3,000 steps of a small network.
+QUICK: dict[str, Any] = {"transitions": 40_000, "depth": 8, "hidden": 64, "epochs": 11}
+
+
 def get_preset(name: str, method: str, domain: str | None) -> Preset:
     """The preset of a method for a domain; a domain the paper does not have gets the method's defaults."""
     if name not in PRESETS:
         raise AcfError(f"unknown preset {name!r}: expected one of {', '.join(PRESETS)}")
     paper = Preset(**_PAPER.get(method, {}).get(domain or "", {}))
     if name == "quick":
-        # About 3,000 steps of a small network.
-        return replace(paper, transitions=40_000, depth=8, hidden=64, epochs=11, hparams=paper.hparams | {"lr": 1e-3})
+        return replace(paper, **QUICK, hparams=paper.hparams | {"lr": 1e-3})
     if name == "sparse":
         return replace(paper, hparams=paper.hparams | {"sparsity": 5.0})
     return paper

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import jax
@@ -11,7 +12,7 @@ from jaxtyping import Array, Float, UInt8
 from acf.data.transitions import Transitions
 from acf.errors import AcfError
 from acf.methods import get
-from acf.methods.base import Learner, Params
+from acf.methods.base import Learner, Params, Spec
 from acf.training import checkpoint
 from acf.training.config import TEST_FRACTION, Config
 
@@ -67,7 +68,7 @@ class RunDir:
         return self.config.exists() and self.is_finished(self.read_config())
 
     def open_data(self, config: Config) -> Transitions:
-        return Transitions.open(self.path / config.data["path"])
+        return Transitions.open(self.path / config.data["path"], noop=config.spec.noop)
 
     def split(self, data: Transitions) -> tuple[Transitions, Transitions]:
         """Training and test episodes: the same two whenever this data is split."""
@@ -105,7 +106,7 @@ def load(run: str | Path, member: int = 0) -> Trained:
         raise AcfError(f"{run} has members 0 to {len(config.members) - 1}, got {member}")
     if not directory.is_finished(config):
         raise AcfError(f"{run} is not finished: run the same `acf train` or `acf run` command again to go on")
-    learner = get(config.method).bind(config.spec)
+    learner = _learner(config.method, config.spec)
     params, about = checkpoint.load(directory.model(member), jax.eval_shape(learner.init, jax.random.key(0)))
     return Trained(config, learner, params, about["seed"], about["diverged_at"])
 
@@ -113,12 +114,18 @@ def load(run: str | Path, member: int = 0) -> Trained:
 def encode_in_blocks(learner: Learner, params: Params, frames: np.ndarray) -> Float[np.ndarray, "N d"]:
     """One compiled program, whatever the number of frames: the last block is filled up."""
     out = []
-    for first in range(0, len(frames), ENCODE_BLOCK):
+    for first in range(0, max(len(frames), 1), ENCODE_BLOCK):
         block = np.asarray(frames[first : first + ENCODE_BLOCK])
         padding = [(0, ENCODE_BLOCK - len(block))] + [(0, 0)] * 3
         z: Array = _encode(learner.encode, params, np.pad(block, padding))
         out.append(np.asarray(z)[: len(block)])
-    return np.concatenate(out) if out else np.zeros((0, 0), np.float32)
+    return np.concatenate(out)
+
+
+@cache
+def _learner(method: str, spec: Spec) -> Learner:
+    """The same functions for every member of a run, so that `encode` is compiled once."""
+    return get(method).bind(spec)
 
 
 _encode = jax.jit(lambda encode, params, frames: encode(params, frames), static_argnums=0)

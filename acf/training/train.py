@@ -5,10 +5,11 @@ import json
 import os
 import platform
 import time
-from collections.abc import Sequence
-from contextlib import ExitStack
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +17,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from acf.data.transitions import Transitions
+from acf.data.checks import rows_differ
+from acf.data.transitions import Transitions, used_frames
 from acf.errors import AcfError
 from acf.files import exclusive_lock, write_atomic
 from acf.methods import get
@@ -45,17 +47,19 @@ def train(
     latents: int | None = None,
     epochs: int | None = None,
     bf16: bool | None = None,
+    noop: int | None = None,
     wandb: str | None = None,
     save_every: float = SAVE_EVERY,
 ) -> RunDir:
     """Train a population, one member a seed, into the directory `out`.
 
     `hparams` overrides the preset's, for all members or as one dict a member. `latents` is the number of factors where
-    the data knows them. Data in memory is saved to `out/data`. A finished run is left alone.
+    the data knows them; `noop` stands in for what the data says of its no-op. Data in memory is saved to `out/data`. A
+    finished run is left alone.
     """
     directory = RunDir(Path(out))
-    with exclusive_lock(directory.path):
-        opened, where = _open(data, directory)
+    with _disk_trouble(directory), exclusive_lock(directory.path):
+        opened, where = _open(data, noop, directory)
         settings = {"hparams": hparams, "latents": latents, "epochs": epochs, "bf16": bf16}
         config = _configure(opened, where, directory, method, preset, seeds, **settings)
         train_part, _ = directory.split(opened)
@@ -66,12 +70,46 @@ def train(
     return directory
 
 
-def _open(data: Transitions | str | Path, directory: RunDir) -> tuple[Transitions, Path]:
+@contextmanager
+def _disk_trouble(directory: RunDir) -> Iterator[None]:
+    """A full disk or an unwritable directory, as something a person can act on."""
+    try:
+        yield
+    except OSError as error:
+        kept = "the last good state is kept" if directory.state.exists() else "there was no state to keep yet"
+        raise AcfError(
+            f"cannot work in {directory.path} ({error.strerror or error}); {kept}. "
+            "Make room or mend the path or its permissions, then run the same command to go on."
+        ) from error
+
+
+def _open(data: Transitions | str | Path, noop: int | None, directory: RunDir) -> tuple[Transitions, Path]:
     if not isinstance(data, Transitions):
-        return Transitions.open(data), Path(data)
-    if not directory.data.exists():
-        data.save(directory.data)
+        return Transitions.open(data, noop=noop), Path(data)
+    given = data if noop is None else replace(data, noop=noop)
+    if directory.data.exists():
+        found = Transitions.open(directory.data)
+        if not _same_data(given, found):
+            raise AcfError(f"{directory.path} holds a run on other data. Choose another --out.")
+        return found, directory.data
+    given.save(directory.data)
     return Transitions.open(directory.data), directory.data
+
+
+def _same_data(a: Transitions, b: Transitions) -> bool:
+    """Frames that no transition uses do not count: they are not saved."""
+    names = ("frame_shape", "action_names", "noop", "factor_names", "controllable")
+    rows, found = used_frames(a), used_frames(b)
+    return (
+        all(getattr(a, name) == getattr(b, name) for name in names)
+        and len(rows) == len(found)
+        and np.array_equal(a.action, b.action)
+        and np.array_equal(np.searchsorted(rows, a.i), np.searchsorted(found, b.i))
+        and np.array_equal(np.searchsorted(rows, a.j), np.searchsorted(found, b.j))
+        and np.array_equal(a.episode[rows], b.episode[found])
+        and (a.factors is None or b.factors is None or np.array_equal(a.factors[rows], b.factors[found]))
+        and not rows_differ(a.frames, rows, b.frames, found).any()
+    )
 
 
 def _configure(
@@ -89,7 +127,9 @@ def _configure(
 ) -> Config:
     chosen = get_preset(preset or default_preset(), method, data.source.get("domain"))
     overrides = [hparams] * len(seeds) if isinstance(hparams, dict) else list(hparams)
-    if not seeds or len(overrides) != len(seeds):
+    if not seeds:
+        raise AcfError("expected at least one seed")
+    if len(overrides) != len(seeds):
         raise AcfError(f"expected one set of hyperparameters a seed, got {len(overrides)} for {len(seeds)} seeds")
     members = [asdict(make_hparams(get(method), chosen.hparams | own)) for own in overrides]
     if latents is None and data.factors is None:
@@ -142,9 +182,8 @@ def _train(directory: RunDir, config: Config, data: Transitions, wandb: str | No
 
     with ExitStack() as stack:
         wish = stack.enter_context(wish_to_stop())
-        loggers = _loggers(directory, config, progress.step, wandb)
-        for logger in loggers:
-            stack.callback(logger.close)
+        made = _loggers(directory, config, progress.step, wandb)
+        loggers = [stack.enter_context(closing(logger)) for logger in made]
         view = stack.enter_context(View(f"training {config.method}", progress.step, schedule.steps))
         saved = time.monotonic()
         while progress.step < schedule.steps:
@@ -154,29 +193,34 @@ def _train(directory: RunDir, config: Config, data: Transitions, wandb: str | No
             progress = _Progress(progress.step + schedule.chunk, progress.seconds + time.monotonic() - began)
             _report(progress.step, schedule, terms, state, loggers, view, watch)
             if wish.signum is not None or time.monotonic() - saved >= save_every:
-                _save(directory, state, progress)
+                _save(directory, state, progress, loggers)
                 saved = time.monotonic()
             if wish.signum is not None:
                 message = f"stopped at step {progress.step} of {schedule.steps} and saved; the same command goes on"
                 raise Interrupted(message, wish.signum)
             if bool((np.asarray(state.diverged_at) >= 0).all()):
                 raise AcfError("every member diverged: nothing is left to train. Lower the learning rate.")
-        _save(directory, state, progress)
+        _save(directory, state, progress, loggers)
         _write_models(directory, config, state, progress)
 
 
 def _resume_or_init(directory: RunDir, config: Config, learner: Learner) -> tuple[State, _Progress]:
     seeds = jnp.array([member.seed for member in config.members])
     if not directory.state.exists():
-        return jax.jit(lambda seeds: population.init(learner, seeds))(seeds), _Progress(0, 0.0)
-    shapes = jax.eval_shape(lambda seeds: population.init(learner, seeds), seeds)
+        # It runs once: on a CPU, optimising this program takes longer than all it does.
+        init = jax.jit(partial(population.init, learner), compiler_options={"xla_backend_optimization_level": 0})
+        return init(seeds), _Progress(0, 0.0)
+    shapes = jax.eval_shape(partial(population.init, learner), seeds)
     state, about = checkpoint.load(directory.state, shapes)
     return state, _Progress(about["step"], about["seconds"])
 
 
-def _loggers(directory: RunDir, config: Config, step: int, wandb: str | None) -> list[Logger]:
-    loggers: list[Logger] = [JsonLines(directory.metrics, step), TensorBoard(directory.tensorboard, step, config)]
-    return [*loggers, WandB(wandb, directory.path, config)] if wandb else loggers
+def _loggers(directory: RunDir, config: Config, step: int, wandb: str | None) -> Iterator[Logger]:
+    """One after the other: where one cannot be made, those before it can still be closed."""
+    if wandb:
+        yield WandB(wandb, directory.path, config)
+    yield JsonLines(directory.metrics, step)
+    yield TensorBoard(directory.tensorboard, step, config)
 
 
 def _report(
@@ -189,15 +233,10 @@ def _report(
     view.update(step, terms)
 
 
-def _save(directory: RunDir, state: State, progress: _Progress) -> None:
-    try:
-        checkpoint.save(directory.state, state, progress._asdict())
-    except OSError as error:
-        kept = "the last good state is kept" if directory.state.exists() else "there was no earlier state"
-        raise AcfError(
-            f"could not save step {progress.step} under {directory.path} ({error.strerror}); {kept}. "
-            "Make room or mend the permissions, then run the same command to go on."
-        ) from error
+def _save(directory: RunDir, state: State, progress: _Progress, loggers: list[Logger]) -> None:
+    for logger in loggers:
+        logger.flush()
+    checkpoint.save(directory.state, state, progress._asdict())
 
 
 def _write_models(directory: RunDir, config: Config, state: State, progress: _Progress) -> None:

@@ -1,5 +1,6 @@
 """Training as a person sees it: a bar in a terminal, a line now and then elsewhere."""
 
+import math
 import statistics
 import time
 from types import TracebackType
@@ -37,7 +38,7 @@ class View:
         if self._start is None:
             self._start, self._first = now, step
         rate = (step - self._first) / (now - self._start) if now > self._start else 0.0
-        losses = "  ".join(f"{name} {statistics.fmean(values):.3f}" for name, values in terms.items() if name != "loss")
+        losses = "  ".join(f"{name} {_mean(values):.3f}" for name, values in terms.items() if name != "loss")
         detail = f"{losses}  {rate:.0f} steps/s" if rate else losses
         self._bar.update(self._task, completed=step, detail=detail)
         if not errors.is_terminal and (step >= self._next_line or step == self._steps):
@@ -46,3 +47,8 @@ class View:
 
     def say(self, message: str) -> None:
         self._bar.console.print(f"[yellow]warning:[/] {message}", soft_wrap=True)
+
+
+def _mean(values: list[float]) -> float:
+    """Of the members that are finite: one that diverged does not hide the others."""
+    return statistics.fmean([value for value in values if math.isfinite(value)] or [math.nan])

@@ -21,8 +21,8 @@ class Watch:
 
     def _diverged(self, diverged_at: list[int]) -> list[str]:
         return [
-            f"{self._name(n)} diverged at step {at}: its loss is no longer finite. It is stopped with its last finite "
-            "weights; the others go on. A lower learning rate may help."
+            f"{self._name(n)} diverged at step {at}: its loss or its weights are no longer finite. It is stopped with "
+            "its last finite weights; the others go on. A lower learning rate may help."
             for n, at in enumerate(diverged_at)
             if at >= 0 and self._first_time(n, "diverged")
         ]
@@ -37,8 +37,8 @@ class Watch:
             since = self._stuck_since.setdefault(n, step)
             if step - since >= self._patience and self._first_time(n, "collapsed"):
                 found.append(
-                    f"{self._name(n)} has collapsed: L_fwd has been at log N = {self._log_n:.2f} since step {since}: "
-                    "its latents do not tell frames apart. Try another seed, a lower learning rate or less latent noise."
+                    f"{self._name(n)} has collapsed: L_fwd is at log N = {self._log_n:.2f} since step {since}, its "
+                    "latents do not tell frames apart. Try another seed, a lower learning rate or less latent noise."
                 )
         return found
 

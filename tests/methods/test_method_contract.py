@@ -41,10 +41,14 @@ def params(member):
 
 
 @pytest.fixture(scope="module")
-def loss(learner, params):
-    """`loss(hparams, epoch)`, compiled once: settings are traced."""
-    compiled = jax.jit(lambda hparams, batch: learner.loss(params, batch, KEY, hparams))
-    return lambda hparams, epoch=8.0: compiled(hparams, make_batch(epoch))
+def compiled(learner):
+    """Once for all: settings are traced."""
+    return jax.jit(learner.loss)
+
+
+@pytest.fixture(scope="module")
+def loss(compiled, params):
+    return lambda hparams, epoch=8.0: compiled(params, make_batch(epoch), KEY, hparams)
 
 
 def test_unknown_method():
@@ -99,7 +103,7 @@ def test_the_papers_method_has_no_sparsity():
     assert HParams().sparsity == 0
 
 
-def test_members_together_equal_members_alone(learner, member):
+def test_members_together_equal_members_alone(learner, compiled, member):
     """Other weights, other settings, another key: vmapped as the trainer does, each gets its own result."""
     members = [member(7), member(3)]
     settings = [HParams(fwd=1.0, noise=0.0), HParams(ratio=2.0, noise=0.2, sparsity=1.0)]
@@ -108,9 +112,8 @@ def test_members_together_equal_members_alone(learner, member):
     together = jax.jit(jax.vmap(learner.loss, in_axes=(0, None, 0, 0)))(
         jax.tree.map(stack, *members), make_batch(), keys, jax.tree.map(stack, *settings)
     )
-    alone = jax.jit(learner.loss)
     for n in range(2):
-        expected = alone(members[n], make_batch(), keys[n], settings[n])
+        expected = compiled(members[n], make_batch(), keys[n], settings[n])
         jax.tree.map(lambda a, b, n=n: np.testing.assert_allclose(a[n], b, rtol=1e-5), together, expected)
 
 

@@ -6,15 +6,17 @@ import numpy as np
 import pytest
 from flax import nnx
 
-from acf.methods.acf import forward_loss, score_differences, sparsity_loss
+from acf.methods.acf import forward_loss, score_differences
+from acf.methods.acf import sparsity_loss as eager_sparsity_loss
 from acf.nn import Energies
 
 K = 4
+sparsity_loss = jax.jit(eager_sparsity_loss)
 
 
 def differences(*columns):
     """One transition, and for each action the K entries of g."""
-    return jnp.array(columns, jnp.float32).T[None]
+    return jnp.asarray(np.array(columns, np.float32).T[None])
 
 
 def test_one_sparse_is_zero():
@@ -51,7 +53,7 @@ def test_actions_without_effect_do_not_count():
 
 def test_no_effect_at_all():
     """As at a collapse. 1-sparse it is, and its gradient must not be NaN: one NaN stops a member for good."""
-    value, gradient = jax.value_and_grad(sparsity_loss)(jnp.zeros((2, K, 3)))
+    value, gradient = jax.jit(jax.value_and_grad(eager_sparsity_loss))(jnp.zeros((2, K, 3)))
     assert float(value) == pytest.approx(0, abs=1e-6)
     assert jnp.isfinite(gradient).all()
 
@@ -59,9 +61,9 @@ def test_no_effect_at_all():
 def test_the_gradient_makes_sparse_without_shrinking():
     """The small entry shrinks and the large one grows: scale-free, so g has no component along itself."""
     g = differences([3, 1, 0, 0])
-    gradient = jax.grad(sparsity_loss)(g)
+    gradient = np.asarray(jax.jit(jax.grad(eager_sparsity_loss))(g))
     assert gradient[0, 1, 0] > 0 > gradient[0, 0, 0]
-    assert float((g * gradient).sum()) == pytest.approx(0, abs=1e-6)
+    assert float((np.asarray(g) * gradient).sum()) == pytest.approx(0, abs=1e-6)
 
 
 def test_differences_agree_with_autodiff_of_the_energies(with_weights):
@@ -76,8 +78,8 @@ def test_differences_agree_with_autodiff_of_the_energies(with_weights):
 
     # of the whole log-ratio Σ_k ΔE_k: its gradient's entry k is that of ΔE_k, as no other energy sees z'_k
     expected = jax.jit(jax.vmap(jax.jacrev(log_ratios)))(z_next, z)  # [N, A, K]
-    expected = jnp.delete(expected, noop, axis=1).swapaxes(1, 2)
-    actual = score_differences(energies.scores(z_next, z), noop)
+    expected = np.delete(expected, noop, axis=1).swapaxes(1, 2)
+    actual = jax.jit(lambda z_next, z: score_differences(energies.scores(z_next, z), noop))(z_next, z)
     assert actual.shape == (N, K, A - 1)
     np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)
 
@@ -89,28 +91,28 @@ def test_zero_for_axis_aligned_and_positive_for_rotated_effects():
     sparsity does.
     """
     sigma, noop = 0.3, 2
-    delta = jnp.array([[0.5, 0], [-0.5, 0], [0, 0], [0, 0.5], [0, -0.5]])
-    turn = jnp.array([[1, -1], [1, 1]]) / jnp.sqrt(2)
+    delta = np.array([[0.5, 0], [-0.5, 0], [0, 0], [0, 0.5], [0, -0.5]], np.float32)
+    turn = np.array([[1, -1], [1, 1]], np.float32) / np.float32(np.sqrt(2))
     rng = np.random.default_rng(0)
-    s = jnp.asarray(rng.uniform(-1, 1, (30, 2)), jnp.float32)
-    action = jnp.asarray(rng.integers(0, 5, 30))
-    s_next = s + delta[action] + sigma * jnp.asarray(rng.normal(size=(30, 2)), jnp.float32)
+    s = rng.uniform(-1, 1, (30, 2)).astype(np.float32)
+    action = rng.integers(0, 5, 30)
+    s_next = s + delta[action] + sigma * rng.normal(size=(30, 2)).astype(np.float32)
 
     def energy(z_next_k, z_k, delta_k):
         return -((z_next_k - z_k - delta_k) ** 2) / (2 * sigma**2)
 
+    @jax.jit
     def both_losses(z, z_next, delta):
         pairs = energy(z_next[None], z[:, None], delta[action][:, None]).sum(-1)  # [N, N]
         score = jnp.vectorize(jax.grad(energy))
         scores = score(z_next[:, :, None], z[:, :, None], delta.T[None])  # [N, K, A]
-        g = score_differences(scores, noop)
-        # of a Gaussian the score difference is δ_a / σ², wherever s and s' are
-        expected = np.broadcast_to(np.delete(delta, noop, 0).T / sigma**2, g.shape)
-        np.testing.assert_allclose(g, expected, atol=1e-4)
-        return float(forward_loss(pairs)), float(sparsity_loss(g))
+        differences = score_differences(scores, noop)
+        return forward_loss(pairs), sparsity_loss(differences), differences
 
-    fwd, sparsity = both_losses(s, s_next, delta)
-    fwd_turned, sparsity_turned = both_losses(s @ turn.T, s_next @ turn.T, delta @ turn.T)
-    assert fwd == pytest.approx(fwd_turned, rel=1e-4)
-    assert sparsity == pytest.approx(0, abs=1e-4)
-    assert sparsity_turned == pytest.approx(np.sqrt(2) - 1, abs=1e-4)
+    fwd, sparsity, differences = both_losses(s, s_next, delta)
+    fwd_turned, sparsity_turned, _ = both_losses(s @ turn.T, s_next @ turn.T, delta @ turn.T)
+    # of a Gaussian the score difference is δ_a / σ², wherever s and s' are
+    np.testing.assert_allclose(differences[7], np.delete(delta, noop, 0).T / sigma**2, atol=1e-4)
+    assert float(fwd) == pytest.approx(float(fwd_turned), rel=1e-4)
+    assert float(sparsity) == pytest.approx(0, abs=1e-4)
+    assert float(sparsity_turned) == pytest.approx(np.sqrt(2) - 1, abs=1e-4)

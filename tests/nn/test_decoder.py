@@ -39,8 +39,9 @@ def test_any_frame_size(make, shape):
 
 def test_every_pixel_hangs_on_the_latents(make):
     # with a size that is cropped on both axes, and pixels that only the border taps of the 3x3 kernels reach
-    jacobian = jax.jit(jax.jacfwd(make((20, 33, 1))))(jnp.full((1, 5), 0.3))
-    assert (np.abs(jacobian).sum((0, 4, 5)) > 0).all()
+    decoder, z = make((20, 33, 1)), latents()[:1]
+    _, slope = jax.jit(lambda z: jax.jvp(decoder, (z,), (jnp.ones_like(z),)))(z)
+    assert np.asarray(slope != 0).all()
 
 
 def test_bf16_arithmetic_keeps_float32_output(make):

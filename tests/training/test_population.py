@@ -1,0 +1,79 @@
+"""A member's result is its own: not its neighbours', not its place's."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from runs import assert_same_tensors, metrics, model
+
+import acf
+from acf.methods import get
+from acf.methods.base import Spec
+from acf.training import RunDir, population
+from acf.training.population import Schedule
+
+pytestmark = pytest.mark.usefixtures("small")
+
+# Batched matrix products round differently from single ones, and training amplifies that.
+TOLERANCE = 1e-4
+
+
+@pytest.fixture
+def train(lamp, tmp_path):
+    def train(name, **options):
+        return acf.train(lamp, tmp_path / name, **{"preset": "quick", "method": "toy"} | options).path
+
+    return train
+
+
+def columns(run):
+    """[chunks, terms, members]"""
+    return np.array([[row[name] for name in sorted(row) if name not in ("step", "epoch")] for row in metrics(run)])
+
+
+@pytest.mark.parametrize("method", ["toy", "acf"])
+def test_member_alone_equals_member_in_population(train, method):
+    """32 steps in float32."""
+    both = train("both", seeds=[7, 3], method=method)
+    turned = train("turned", seeds=[3, 7], method=method)
+    for place, seed in enumerate([7, 3]):
+        alone = train(f"alone-{seed}", seeds=[seed], method=method)
+        assert_same_tensors(model(both, place), model(alone, 0), TOLERANCE)
+        assert_same_tensors(model(turned, 1 - place), model(alone, 0), TOLERANCE)
+        np.testing.assert_allclose(columns(both)[..., place], columns(alone)[..., 0], rtol=1e-3, atol=1e-4)
+        np.testing.assert_allclose(columns(turned)[..., 1 - place], columns(alone)[..., 0], rtol=1e-3, atol=1e-4)
+        assert acf.load(both, place).seed == seed
+    # The two seeds are two results: the comparisons above can fail.
+    assert any(abs(a - b).max() > 100 * TOLERANCE for a, b in zip(*(model(both, n).values() for n in (0, 1)), strict=True))
+
+
+def test_own_hyperparameters(train):
+    settings = [{"lr": 0.0}, {"lr": 1e-2}, {"noise": 1.0}]
+    run = train("three", seeds=[5, 5, 5], hparams=settings)
+    for n, own in enumerate(settings):
+        assert_same_tensors(model(run, n), model(train(f"alone-{n}", seeds=[5], hparams=own), 0), TOLERANCE)
+    spec = RunDir(run).read_config().spec
+    start = population.init(get("toy").bind(spec), jnp.array([5])).params
+    (kernel,) = (leaf for leaf in jax.tree.leaves(start) if leaf.ndim == 3)
+    moved = [abs(model(run, n)["linear.kernel.value"] - kernel[0]).max() for n in range(3)]
+    assert moved[0] < 1e-6  # rounding of the initialiser
+    assert min(moved[1:]) > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("transitions", "batch_size", "chunk", "steps_per_epoch"),
+    [(540, 16, 33, 33), (16, 16, 1, 1), (1000, 4, 125, 250), (128 * 129, 128, 64, 128)],
+)
+def test_schedule(transitions, batch_size, chunk, steps_per_epoch):
+    schedule = Schedule(transitions, batch_size, 3)
+    assert (schedule.chunk, schedule.steps_per_epoch, schedule.steps) == (chunk, steps_per_epoch, 3 * steps_per_epoch)
+
+
+def test_biases_and_scales_are_not_decayed():
+    learner = get("acf").bind(Spec((32, 32, 3), 3, 0, 2, depth=2, hidden=8))
+    params = jax.eval_shape(learner.init, jax.random.key(0))
+    decayed = {
+        jax.tree_util.keystr(path, simple=True, separator="."): flag
+        for path, flag in jax.tree.leaves_with_path(population._is_decayed(params))
+    }
+    assert {name for name, flag in decayed.items() if flag} == {name for name in decayed if "kernel" in name or ".w_" in name}
