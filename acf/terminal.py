@@ -1,9 +1,11 @@
 """The terminal: one console, one kind of table, one kind of progress bar."""
 
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
@@ -16,6 +18,18 @@ def table(*columns: str, title: str | None = None) -> Table:
     for column in columns:
         made.add_column(column)
     return made
+
+
+def show_warnings_plainly() -> None:
+    """One line a warning and never the same twice: a person at a terminal has no use for the place in our code."""
+    said: set[str] = set()
+
+    def show(message: Warning | str, *place: object, **more: object) -> None:
+        if str(message) not in said:
+            said.add(str(message))
+            errors.print(f"[yellow]warning:[/] {escape(str(message))}", soft_wrap=True)
+
+    warnings.showwarning = show
 
 
 @contextmanager

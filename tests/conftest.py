@@ -40,3 +40,5 @@ def with_weights():
         return nnx.merge(graph, jax.tree_util.tree_map_with_path(fill, shapes))
 
     return build
+
+collect_ignore = ["conftest.py"]  # of no use to doctest, which would find its name taken by the folders' own ones

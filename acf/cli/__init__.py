@@ -33,6 +33,9 @@ def main(args: list[str] | None = None) -> None:
         args=args,
         config=(tyro.conf.OmitArgPrefixes,),
     )
+    from acf.terminal import show_warnings_plainly
+
+    show_warnings_plainly()
     try:
         command.run()
     except (AcfError, OSError) as error:

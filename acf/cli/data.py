@@ -53,12 +53,12 @@ def _overview(about: dict[str, Any], path: Path):
 def _actions(about: dict[str, Any]):
     from acf.terminal import table
 
-    title = "Each action: how often, and the share of its transitions that changed the frame and each factor"
-    rows = table("action", "count", "share", "frame", *about["factors"], title=title)
+    rows = table("action", "count", "changed the frame", "and the factors", title="What each action does")
     for name, action in about["actions"].items():
-        changed = [action["changed"], *action.get("factors", {}).values()]
         label = f"{name} (no-op)" if name == about["noop"] else name
-        rows.add_row(label, f"{action['count']:,}", *map(_share, [action["count"] / about["transitions"], *changed]))
+        count = f"{action['count']:,} ({action['count'] / about['transitions']:.1%})"
+        changed = [f"{factor} {share:.1%}" for factor, share in action.get("factors", {}).items() if share]
+        rows.add_row(label, count, _share(action["changed"]), ", ".join(changed))
     return rows
 
 

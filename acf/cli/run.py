@@ -39,13 +39,17 @@ class Run:
 
     def _work(self) -> tuple[Path, dict[str, Any], bool]:
         from acf.data import collect
+        from acf.domains import make
         from acf.files import exclusive_lock
+        from acf.methods import get
         from acf.study.evaluate import evaluate_run, read_scores
         from acf.terminal import counting, status
         from acf.training import RunDir, train
         from acf.training.presets import default_preset, get_preset
 
         name = self.preset or default_preset()
+        make(self.domain)  # a wrong name is found before anything is written
+        get(self.method)
         preset = get_preset(name, self.method, self.domain)
         out = self.out or Path("runs") / f"{self.domain}-{self.method}-{name}"
         with exclusive_lock(out), counting(f"collecting {self.domain}") as progress:

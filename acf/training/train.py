@@ -207,9 +207,9 @@ def _train(directory: RunDir, config: Config, data: Transitions, wandb: str | No
 def _resume_or_init(directory: RunDir, config: Config, learner: Learner) -> tuple[State, _Progress]:
     seeds = jnp.array([member.seed for member in config.members])
     if not directory.state.exists():
-        # It runs once: on a CPU, optimising this program takes longer than all it does.
-        init = jax.jit(partial(population.init, learner), compiler_options={"xla_backend_optimization_level": 0})
-        return init(seeds), _Progress(0, 0.0)
+        # It runs once: on a CPU, optimising this program takes several times longer than all it does.
+        options = {"xla_backend_optimization_level": 0} if jax.default_backend() == "cpu" else None
+        return jax.jit(partial(population.init, learner), compiler_options=options)(seeds), _Progress(0, 0.0)
     shapes = jax.eval_shape(partial(population.init, learner), seeds)
     state, about = checkpoint.load(directory.state, shapes)
     return state, _Progress(about["step"], about["seconds"])

@@ -107,8 +107,8 @@ def test_each_next_latent_is_counted_once():
     expected = (math.log(4 / 2) + math.log(5 / 3) + math.log(6 / 4)) / 3
     assert float(loss(pairs)) == pytest.approx(expected, rel=1e-6)
     # i is the row: transition i chooses among next latents j
-    pairs = jnp.array([[1.0, 9.0], [1.0, 1.0]])
-    assert float(loss(pairs)) == pytest.approx((math.log(10) + math.log(2)) / 2, rel=1e-6)
+    pairs = jnp.array([[1.0, 9.0], [1.0, 3.0]])
+    assert float(loss(pairs)) == pytest.approx((math.log(10 / 1) + math.log(4 / 3)) / 2, rel=1e-6)
 
 
 def test_a_transition_alone_has_no_negatives(model):

@@ -1,11 +1,10 @@
-from dataclasses import replace
-
 import jax
-import numpy as np
 import pytest
 import small_acf
 
 import acf
+
+collect_ignore = ["conftest.py"]  # of no use to doctest, which would find its name taken by the other folders' ones
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -23,8 +22,7 @@ def small(monkeypatch):
 
 @pytest.fixture(scope="session")
 def lamp(tmp_path_factory):
-    """Transitions on disk: 540 of them in the training part, the frames a quarter of their size."""
+    """Transitions on disk: 540 of them in the training part."""
     path = tmp_path_factory.mktemp("data") / "lamp"
-    data = acf.collect("lamp", 600)
-    replace(data, frames=np.ascontiguousarray(data.frames[:, ::2, ::2])).save(path)
+    acf.collect("lamp", 600, out=path)
     return path

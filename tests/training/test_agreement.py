@@ -90,7 +90,7 @@ def test_other_data_in_memory(train, lamp):
         replace(data, noop=1),
     ]
     for other in changed:
-        with pytest.raises(AcfError, match="run holds a run on other data"):
+        with pytest.raises(AcfError, match=r"run holds a run on other data"):
             train(other)
 
 
@@ -116,16 +116,16 @@ def test_unknown_settings(train, tmp_path, options, message):
 
 
 def test_no_such_data(train, tmp_path):
-    with pytest.raises(AcfError, match="nowhere: not a data set: expected a directory, found nothing there"):
+    with pytest.raises(AcfError, match=r"nowhere: not a data set: expected a directory, found nothing there"):
         train(tmp_path / "nowhere")
 
 
 def test_data_without_factors(train, plain):
-    with pytest.raises(AcfError, match="no factors, so say how many latents to learn: --latents K"):
+    with pytest.raises(AcfError, match=r"no factors, so say how many latents to learn: --latents K"):
         train(plain)
     run = train(plain, latents=3).path
     assert acf.load(run).encode(plain.frames[:5]).shape == (5, 3)
-    with pytest.raises(AcfError, match="no true factors, so there is nothing to score"):
+    with pytest.raises(AcfError, match=r"no true factors, so there is nothing to score"):
         evaluate_run(run)
 
 
@@ -136,19 +136,19 @@ def test_data_without_noop(train, without_noop):
     assert not run.data.exists()  # nothing is copied for it
     assert run.read_config().spec.noop == 0
     assert evaluate_run(run.path)["factor_names"] == ["power", "colour", "position", "shape"]
-    with pytest.raises(AcfError, match="spec.noop: 0 there, 1 asked"):
+    with pytest.raises(AcfError, match=r"spec.noop: 0 there, 1 asked"):
         train(without_noop, noop=1)
 
 
 def test_too_little_data(train, lamp):
     data = Transitions.open(lamp)
-    with pytest.raises(AcfError, match="has 20 transitions, less than one batch of 32: collect more"):
+    with pytest.raises(AcfError, match=r"has 20 transitions, less than one batch of 32: collect more"):
         train(data.select(np.arange(30)))
 
 
 def test_too_little_data_to_score(train, lamp):
     run = train(Transitions.open(lamp).select(np.arange(100))).path
-    with pytest.raises(AcfError, match="held-out part of .* has 1 episodes, scoring needs 3: collect more"):
+    with pytest.raises(AcfError, match=r"held-out part of .* has 1 episodes, scoring needs 3: collect more"):
         evaluate_run(run)
 
 
@@ -158,7 +158,7 @@ def test_changed_data_is_not_scored(train, lamp):
     for file in run.data.iterdir():
         file.unlink()
     data.select(np.arange(500)).save(run.data)
-    with pytest.raises(AcfError, match="data of .*run has changed since training: expected hash"):
+    with pytest.raises(AcfError, match=r"data of .*run has changed since training: expected hash"):
         evaluate_run(run.path)
 
 
@@ -209,12 +209,14 @@ def test_state_of_other_networks(train, config):
     run.model(0).unlink()
     found = json.loads(config.read_text())
     config.write_text(json.dumps(found | {"spec": found["spec"] | {"latents": 5}}))
-    with pytest.raises(AcfError, match=r"state.safetensors: expected params.* as float32\[1, 5\], found float32\[1, 4\]"):
+    with pytest.raises(
+        AcfError, match=r"state.safetensors: expected params.* as float32\[1, 5\], found float32\[1, 4\]"
+    ):
         train(latents=5)
 
 
 def test_load(train, lamp, tmp_path):
-    with pytest.raises(AcfError, match="nowhere is not a run directory: it has no config.json"):
+    with pytest.raises(AcfError, match=r"nowhere is not a run directory: it has no config.json"):
         acf.load(tmp_path / "nowhere")
     run = train(seeds=[7, 3]).path
     for member in (-1, 2):
@@ -228,10 +230,10 @@ def test_load(train, lamp, tmp_path):
     assert z.dtype == np.float32
     np.testing.assert_array_equal(trained.encode(frames[:7]), z[:7])
     assert trained.encode(frames[:0]).shape == (0, 4)
-    for wrong in (frames / 255, frames[0], frames[:, :, :, :1], np.zeros((2, 32, 32, 3), np.uint8)):
-        with pytest.raises(AcfError, match=r"expected frames uint8\[N, 16, 16, 3\], got "):
+    for wrong in (frames / 255, frames[0], frames[:, :, :, :1], np.zeros((2, 16, 16, 3), np.uint8)):
+        with pytest.raises(AcfError, match=r"expected frames uint8\[N, 32, 32, 3\], got "):
             trained.encode(wrong)
 
     (run / "members" / "0" / "model.safetensors").unlink()
-    with pytest.raises(AcfError, match="is not finished: run the same `acf train` or `acf run` command again"):
+    with pytest.raises(AcfError, match=r"is not finished: run the same `acf train` or `acf run` command again"):
         acf.load(run, 1)

@@ -96,7 +96,9 @@ def test_tensorboard(tmp_path):
 
 def test_wandb(tmp_path, monkeypatch):
     calls = []
-    run = SimpleNamespace(log=lambda *args, **options: calls.append((args, options)), finish=lambda: calls.append("end"))
+    run = SimpleNamespace(
+        log=lambda *args, **options: calls.append((args, options)), finish=lambda: calls.append("end")
+    )
     stub = SimpleNamespace(init=lambda **options: calls.append(options) or run)
     monkeypatch.setitem(sys.modules, "wandb", stub)
     log = WandB("project", tmp_path / "run", CONFIG)
@@ -129,7 +131,13 @@ def test_a_run_logs_to_all(lamp, tmp_path, monkeypatch):
     assert [(row["step"], row["epoch"]) for row in rows] == [(16, 1.0), (32, 2.0)]
     assert all(row.keys() == {"step", "epoch", "loss", "mse", "fwd"} for row in rows)
     assert logged == [
-        *((r["step"], {"epoch": r["epoch"]} | {f"{t}/member{n}": r[t][n] for t in ("loss", "mse", "fwd") for n in (0, 1)}) for r in rows),
+        *(
+            (
+                r["step"],
+                {"epoch": r["epoch"]} | {f"{t}/member{n}": r[t][n] for t in ("loss", "mse", "fwd") for n in (0, 1)},
+            )
+            for r in rows
+        ),
         "end",
     ]
     found = {(step, tag): value for step, tag, value in scalars(tmp_path / "tensorboard")}

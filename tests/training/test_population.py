@@ -31,20 +31,18 @@ def columns(run):
     return np.array([[row[name] for name in sorted(row) if name not in ("step", "epoch")] for row in metrics(run)])
 
 
-@pytest.mark.parametrize("method", ["toy", "acf"])
-def test_member_alone_equals_member_in_population(train, method):
-    """32 steps in float32."""
-    both = train("both", seeds=[7, 3], method=method)
-    turned = train("turned", seeds=[3, 7], method=method)
-    for place, seed in enumerate([7, 3]):
+@pytest.mark.parametrize(("method", "seeds"), [("toy", [7, 3]), ("toy", [3, 7]), ("acf", [7, 3])])
+def test_member_alone_equals_member_in_population(train, method, seeds):
+    """32 steps in float32; by place, not by the seed's value."""
+    both = train("both", seeds=seeds, method=method)
+    for place, seed in enumerate(seeds):
         alone = train(f"alone-{seed}", seeds=[seed], method=method)
         assert_same_tensors(model(both, place), model(alone, 0), TOLERANCE)
-        assert_same_tensors(model(turned, 1 - place), model(alone, 0), TOLERANCE)
         np.testing.assert_allclose(columns(both)[..., place], columns(alone)[..., 0], rtol=1e-3, atol=1e-4)
-        np.testing.assert_allclose(columns(turned)[..., 1 - place], columns(alone)[..., 0], rtol=1e-3, atol=1e-4)
         assert acf.load(both, place).seed == seed
     # The two seeds are two results: the comparisons above can fail.
-    assert any(abs(a - b).max() > 100 * TOLERANCE for a, b in zip(*(model(both, n).values() for n in (0, 1)), strict=True))
+    first, second = (model(both, n).values() for n in (0, 1))
+    assert max(abs(a - b).max() for a, b in zip(first, second, strict=True)) > 100 * TOLERANCE
 
 
 def test_own_hyperparameters(train):
@@ -76,4 +74,6 @@ def test_biases_and_scales_are_not_decayed():
         jax.tree_util.keystr(path, simple=True, separator="."): flag
         for path, flag in jax.tree.leaves_with_path(population._is_decayed(params))
     }
-    assert {name for name, flag in decayed.items() if flag} == {name for name in decayed if "kernel" in name or ".w_" in name}
+    assert {name for name, flag in decayed.items() if flag} == {
+        name for name in decayed if "kernel" in name or ".w_" in name
+    }

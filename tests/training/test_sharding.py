@@ -18,9 +18,8 @@ def test_eight_members_on_eight_devices(lamp, tmp_path):
     run, dump = tmp_path / "run", tmp_path / "hlo"
     flags = f"{EIGHT} --xla_dump_to={dump} --xla_dump_hlo_as_text --xla_dump_hlo_module_re=one_member"
     finish(start("train", lamp, "--out", run, "--preset", "quick", "--seeds", 8, XLA_FLAGS=flags))
-    for seed in (0, 5):
-        alone = acf.train(lamp, tmp_path / f"{seed}", preset="quick", seeds=[seed]).path
-        assert_same_tensors(model(run, seed), model(alone, 0), 1e-4)  # 32 steps in float32
+    alone = acf.train(lamp, tmp_path / "alone", preset="quick", seeds=[5]).path
+    assert_same_tensors(model(run, 5), model(alone, 0), 1e-4)  # 32 steps in float32
 
     (file,) = dump.glob("*one_member*after_optimizations.txt")
     program = file.read_text()

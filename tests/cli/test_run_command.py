@@ -1,0 +1,119 @@
+"""`acf run`: everything in one command, which goes on where it stopped."""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import safetensors.numpy
+
+import acf
+from acf.files import exclusive_lock
+from acf.training.view import View
+
+pytestmark = pytest.mark.usefixtures("small")
+
+ARGS = ("run", "lamp", "--preset", "quick", "--epochs", "2")
+FILES = {".lock", "config.json", "metrics.jsonl", "tensorboard", "members", "data", "state", "scores.json"}
+
+
+def mtimes(run):
+    return {path: path.stat().st_mtime_ns for path in run.rglob("*") if path.name != ".lock"}
+
+
+def test_from_start_to_scores_and_again(command, tmp_path):
+    code, out, err = command(*ARGS)
+    assert code == 0
+    run = tmp_path / "runs" / "lamp-acf-quick"
+    assert {path.name for path in run.iterdir()} == FILES
+    scores = json.loads((run / "scores.json").read_text())
+    assert [member["seed"] for member in scores["members"]] == [0]
+    # Not a terminal: a few lines on stderr, and what came out on stdout.
+    assert re.findall(r"^training acf: step (\d+)/32  .*fwd \d", err, re.M) == ["16", "32"]
+    assert "acf on lamp" in out
+    (row,) = re.findall(r"^│ seed 0 .*$", out, re.M)
+    assert re.findall(r"\d\.\d{3}", row) == [
+        f"{scores['members'][0][name]:.3f}"
+        for name in ("diag", "off_diag", "diag_controllable", "off_diag_controllable")
+    ]
+    assert re.search(r"^│ oracle ", out, re.M)
+    assert re.search(r"^│ chance ", out, re.M)
+    wrote, use = out.splitlines()[-2:]
+    assert wrote.startswith("wrote runs/lamp-acf-quick: config.json, ")
+    assert use == 'Use it with acf.load("runs/lamp-acf-quick").encode(frames)'
+    data = acf.Transitions.open(run / "data")
+    assert acf.load("runs/lamp-acf-quick").encode(data.frames).shape == (660, 4)
+
+    before = mtimes(run)
+    code, again, err = command(*ARGS)
+    assert (code, err) == (0, "")
+    assert mtimes(run) == before
+    assert again.splitlines()[-2:] == ["runs/lamp-acf-quick was finished already: nothing to do", use]
+    assert again.splitlines()[:-2] == out.splitlines()[:-2]
+
+    code, out, err = command(*ARGS, "--seed", 1)
+    assert (code, out) == (1, "")
+    assert "runs/lamp-acf-quick holds another run (members.0.seed: 0 there, 1 asked)" in err
+
+
+def test_goes_on_after_an_interruption(command, tmp_path, monkeypatch):
+    args = (*ARGS, "--seed", 7, "--hparams", "lr", "0.002")
+    update = View.update
+
+    def stop(view, step, terms):
+        update(view, step, terms)
+        signal.raise_signal(signal.SIGTERM)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(View, "update", stop)
+        code, out, err = command(*args, "--out", "run")
+    assert (code, out) == (128 + signal.SIGTERM, "")
+    assert err.splitlines()[-1] == "stopped at step 16 of 32 and saved; the same command goes on"
+    assert not (tmp_path / "run" / "scores.json").exists()
+
+    assert command(*args, "--out", "run")[0] == 0
+    assert (tmp_path / "run" / "scores.json").exists()
+    acf.train("run/data", "whole", preset="quick", seeds=[7], epochs=2, hparams={"lr": 0.002})
+    stopped, whole = (safetensors.numpy.load_file(f"{run}/members/0/model.safetensors") for run in ("run", "whole"))
+    assert stopped.keys() == whole.keys()
+    for name in whole:
+        np.testing.assert_array_equal(stopped[name], whole[name])
+    stopped, whole = ((tmp_path / run / "metrics.jsonl").read_text() for run in ("run", "whole"))
+    assert stopped == whole
+
+
+def test_directory_in_use(command, tmp_path):
+    with exclusive_lock("run"):
+        code, out, err = command(*ARGS, "--out", "run")
+    assert (code, out) == (1, "")
+    assert re.fullmatch(r"error: run is in use by another process \(pid \d+\); wait for it or stop it\n", err)
+    assert {path.name for path in (tmp_path / "run").iterdir()} == {".lock"}
+
+
+def test_three_lines_of_python():
+    data = acf.collect("lamp", 600)
+    acf.train(data, "run", preset="quick")
+    z = acf.load("run").encode(data.frames)
+    assert z.shape == (660, 4)
+    assert np.isfinite(z).all()
+
+
+def test_names_are_loaded_on_first_use():
+    program = """
+import sys, acf
+assert not {"jax", "numpy", "flax"} & sys.modules.keys()
+assert {"train", "collect", "load", "make", "Transitions"} <= set(dir(acf))
+try:
+    acf.magic
+except AttributeError as error:
+    print(error)
+print(acf.train.__module__, acf.collect.__module__, acf.load.__module__)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout.splitlines() == [
+        "module 'acf' has no attribute 'magic'",
+        "acf.training.train acf.data.collect acf.training.run_dir",
+    ], done.stderr
