@@ -41,4 +41,5 @@ def with_weights():
 
     return build
 
+
 collect_ignore = ["conftest.py"]  # of no use to doctest, which would find its name taken by the folders' own ones

@@ -1,7 +1,8 @@
 """A world with known densities: what the energies learn is the true log-ratio, whatever policy collected the data.
 
-The bounds are 1.3 to 3 times what the worst of four seeds reached: slope 0.98 to 1.02, R² 0.994, error 0.12 with both
-losses; 0.10 (uniform), 0.16 (skewed), 1.73 (uncorrected) with the inverse loss; 0.07, 0.07, 1.17 with the ratio loss.
+The bounds leave room around the worst of five seeds. That was, with forward and inverse loss: slope 0.98 to 1.01, R²
+0.992, rms error 0.13 where the ratios have 1.3. With the inverse loss alone: error 0.11 from uniform data, 0.18 from
+skewed, 1.74 uncorrected. With the ratio loss: 0.08, 0.09 and 1.17.
 """
 
 from functools import partial
@@ -70,8 +71,8 @@ def test_ratio_loss_corrects_for_the_policy(with_weights):
     """With two actions, where one against the rest is one against the no-op and the correction is exact."""
     true, uniform, skewed, uncorrected = learn_three_ways(TWO, with_weights(TWO.model), "ratio", skew := 1.0)
     assert rms(true) > 1
-    assert rms(uniform - true) < 0.12
-    assert rms(skewed - true) < 0.12
+    assert rms(uniform - true) < 0.15
+    assert rms(skewed - true) < 0.15
     assert rms(skewed - uniform) < 0.1
     assert rms(uncorrected - true) > 0.8
     assert rms(uncorrected - true - policy_offset(TWO, skew)) < 0.15, "wrong by just the policy"

@@ -31,7 +31,9 @@ def columns(run):
     return np.array([[row[name] for name in sorted(row) if name not in ("step", "epoch")] for row in metrics(run)])
 
 
-@pytest.mark.parametrize(("method", "seeds"), [("toy", [7, 3]), ("toy", [3, 7]), ("acf", [7, 3])])
+@pytest.mark.parametrize(
+    ("method", "seeds"), [("toy", [7, 3]), ("toy", [3, 7]), pytest.param("acf", [7, 3], marks=pytest.mark.slow)]
+)
 def test_member_alone_equals_member_in_population(train, method, seeds):
     """32 steps in float32; by place, not by the seed's value."""
     both = train("both", seeds=seeds, method=method)

@@ -22,7 +22,7 @@ STEPS = 16  # in an epoch, which is a chunk
 
 
 def command(data, run, *more):
-    return ("train", data, "--out", run, "--preset", "quick", "--seed", 3, "--seeds", 2, "--save-every", 0.2, *more)
+    return ("train", data, "--out", run, "--preset", "quick", "--seed", 3, "--save-every", 0.2, *more)
 
 
 def start_training(args, run, chunks=0, **options):
@@ -55,14 +55,14 @@ def test_killed_again_and_again(lamp, tmp_path):
     left_at = kill_and_resume(command(lamp, run, "--epochs", epochs), run, 3, chunks=7)
     assert left_at == sorted(left_at)
     assert 0 < left_at[-1] < epochs * STEPS
-    acf.train(lamp, tmp_path / "whole", preset="quick", seeds=[3, 4], epochs=epochs)
+    acf.train(lamp, tmp_path / "whole", preset="quick", seeds=[3], epochs=epochs)
     assert_same_run(run, tmp_path / "whole")
 
 
 @pytest.mark.slow
 def test_killed_again_and_again_in_full_size(lamp, tmp_path):
-    """The command as it is, the network of the quick preset."""
-    args = [command(lamp, tmp_path / name, "--epochs", 60) for name in ("killed", "whole")]
+    """The command as it is, the network of the quick preset, two members."""
+    args = [command(lamp, tmp_path / name, "--epochs", 60, "--seeds", 2) for name in ("killed", "whole")]
     left_at = kill_and_resume(args[0], tmp_path / "killed", 8, chunks=6, program=MODULE)
     assert 0 < left_at[-1] < 60 * 4
     finish(start(*args[1], program=MODULE))
@@ -71,8 +71,8 @@ def test_killed_again_and_again_in_full_size(lamp, tmp_path):
 
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
 def test_asked_to_stop(lamp, tmp_path, signum):
-    run, epochs = tmp_path / "run", 120
-    args = command(lamp, run, "--method", "toy", "--epochs", epochs)
+    run, epochs = tmp_path / "run", 80
+    args = command(lamp, run, "--method", "toy", "--epochs", epochs, "--seeds", 2)
     process = start_training(args, run, 5)
     process.send_signal(signum)
     _, stderr = process.communicate(timeout=60)
