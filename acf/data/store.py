@@ -242,9 +242,7 @@ def read(path: str | Path, verify: bool = True, noop: int | None = None) -> Tran
 
 
 def _read(path: Path, verify: bool, noop: int | None = None) -> Transitions:
-    meta = _read_meta(path)
-    noop = meta.get("noop") if noop is None else noop
-    check_actions(tuple(meta["action_names"]), noop)
+    meta = _read_meta(path, noop)
     counts = meta["counts"]
     K = len(meta["factor_names"])
     columns = _columns(counts["frames"], counts["transitions"], tuple(meta["frame_shape"]), K)
@@ -261,7 +259,7 @@ def _read(path: Path, verify: bool, noop: int | None = None) -> Transitions:
     return Transitions(
         **arrays,
         action_names=tuple(meta["action_names"]),
-        noop=noop,  # pyright: ignore[reportArgumentType] (just checked)
+        noop=meta["noop"] if noop is None else noop,
         factor_names=tuple(meta["factor_names"]),
         controllable=tuple(meta["controllable"]),
         source=meta["source"],
@@ -269,7 +267,7 @@ def _read(path: Path, verify: bool, noop: int | None = None) -> Transitions:
     )
 
 
-def _read_meta(path: Path) -> dict[str, Any]:
+def _read_meta(path: Path, noop: int | None) -> dict[str, Any]:
     if not path.is_dir():
         found = "a file" if path.exists() else "nothing there"
         raise DataError(f"not a data set: expected a directory, found {found}")
@@ -284,7 +282,7 @@ def _read_meta(path: Path) -> dict[str, Any]:
         found = meta.get("kind") if isinstance(meta, dict) else meta
         raise DataError(f"not a data set directory: expected kind {KIND!r} in {META}, found {found!r}")
     _check_format(meta.get("format"))
-    _check_meta(meta)
+    _check_meta(meta, noop)
     return meta
 
 
@@ -309,7 +307,7 @@ _META_TYPES = {
 }
 
 
-def _check_meta(meta: dict[str, Any]) -> None:
+def _check_meta(meta: dict[str, Any], noop: int | None) -> None:
     """What `meta.json` says by itself; the files are not looked at yet."""
     for key, kind in _META_TYPES.items():
         if not isinstance(meta.get(key), kind):
@@ -319,6 +317,7 @@ def _check_meta(meta: dict[str, Any]) -> None:
     for n in meta["frame_shape"]:
         _check_positive("frame_shape", n)
     check_frame_shape(tuple(meta["frame_shape"]))
+    check_actions(tuple(meta["action_names"]), meta.get("noop") if noop is None else noop)
     check_factor_names(tuple(meta["factor_names"]), tuple(meta["controllable"]))
     named, counted = len(meta["action_names"]), meta["counts"]["actions"]
     if named != counted:

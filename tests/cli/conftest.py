@@ -2,6 +2,7 @@ import warnings
 
 import jax
 import pytest
+from jax.experimental.compilation_cache.compilation_cache import reset_cache
 
 from acf.cli import main
 from acf.terminal import console
@@ -15,6 +16,7 @@ def compilation_cache(tmp_path_factory):
     """Programs are compiled once a session."""
     jax.config.update("jax_compilation_cache_dir", str(tmp_path_factory.getbasetemp() / "jax-cache"))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)
+    reset_cache()  # what was compiled before this had none
 
 
 @pytest.fixture(autouse=True)

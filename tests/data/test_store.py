@@ -414,3 +414,11 @@ def test_meta_not_an_object(saved):
     (saved / "meta.json").write_text("[1]")
     with pytest.raises(DataError, match=r"not a data set directory: expected kind"):
         Transitions.open(saved)
+
+
+def test_noop_stands_in_for_what_the_data_says(saved):
+    before = Transitions.open(saved)
+    assert before.noop == 0
+    assert Transitions.open(saved, noop=1).noop == 1
+    with pytest.raises(DataError, match=r"noop: .*found 9.*--noop"):
+        Transitions.open(saved, noop=9)

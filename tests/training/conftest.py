@@ -1,6 +1,7 @@
 import jax
 import pytest
 import small_acf
+from jax.experimental.compilation_cache.compilation_cache import reset_cache
 
 import acf
 
@@ -12,6 +13,7 @@ def compilation_cache(tmp_path_factory):
     """Programs are compiled once a session, for this process and those it starts."""
     jax.config.update("jax_compilation_cache_dir", str(tmp_path_factory.getbasetemp() / "jax-cache"))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)
+    reset_cache()  # what was compiled before this had none
 
 
 @pytest.fixture

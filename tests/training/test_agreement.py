@@ -9,6 +9,7 @@ import pytest
 from runs import about, state
 
 import acf
+from acf.cli import main
 from acf.data import Transitions
 from acf.data.store import content_hash
 from acf.errors import AcfError
@@ -129,10 +130,11 @@ def test_data_without_factors(train, plain):
         evaluate_run(run)
 
 
-def test_data_without_noop(train, without_noop):
+def test_data_without_noop(train, without_noop, tmp_path):
     with pytest.raises(AcfError, match=r"noop: expected the index .* 0 to 2, found None; .*`--noop`"):
         train(without_noop)
-    run = train(without_noop, noop=0)
+    run = RunDir(tmp_path / "run")
+    main(["train", str(without_noop), "--out", str(run.path), "--preset", "quick", "--method", "toy", "--noop", "0"])
     assert not run.data.exists()  # nothing is copied for it
     assert run.read_config().spec.noop == 0
     assert evaluate_run(run.path)["factor_names"] == ["power", "colour", "position", "shape"]
