@@ -37,7 +37,8 @@ def measure(domain: str, transitions: int) -> dict[str, float | str]:
         size = sum(file.stat().st_size for file in (Path(folder) / "data").iterdir())
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     assert len(data) == transitions
-    return {"domain": domain, "seconds": seconds, "mib": size / 2**20, "peak_mib": peak / 2**20, "peak/size": peak / size}
+    mib = {"mib": size / 2**20, "peak_mib": peak / 2**20}
+    return {"domain": domain, "seconds": seconds, **mib, "peak/size": peak / size}
 
 
 def main(args: Args) -> None:
