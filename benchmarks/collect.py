@@ -1,6 +1,6 @@
 """Time and peak memory of collecting and saving 150,000 rendered transitions, against the data's own size.
 
-    uv run python benchmarks/collect.py --domains taxi doorkey --out benchmarks/collect.json
+uv run python benchmarks/collect.py --domains taxi doorkey --out benchmarks/collect.json
 """
 
 import json

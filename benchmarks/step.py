@@ -1,6 +1,6 @@
 """Time of one training step a member, for a domain's paper configuration and several population sizes.
 
-    python benchmarks/step.py --domain taxi --populations 1 5
+python benchmarks/step.py --domain taxi --populations 1 5
 """
 
 import time

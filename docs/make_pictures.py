@@ -1,6 +1,6 @@
 """The pictures of the README: contact sheets of the domains, and what a run's latents hold.
 
-    uv run acf run grid2d && uv run python docs/make_pictures.py runs/grid2d-acf-quick
+uv run acf run grid2d && uv run python docs/make_pictures.py runs/grid2d-acf-quick
 """
 
 from pathlib import Path
