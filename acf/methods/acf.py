@@ -39,10 +39,12 @@ class HParams:
 
 class ACF(nnx.Module):
     def __init__(self, spec: Spec, *, rngs: nnx.Rngs):
-        K, A, H = spec.latents, spec.n_actions, spec.hidden
+        K, A, H, kernel = spec.latents, spec.n_actions, spec.hidden, spec.kernel
         self.noop = spec.noop
-        self.encode = Encoder(spec.frame_shape, K, depth=spec.depth, hidden=H, dtype=spec.dtype, rngs=rngs)
-        self.energies = Energies(K, A, hidden=H, rngs=rngs)
+        self.encode = Encoder(
+            spec.frame_shape, K, depth=spec.depth, hidden=H, dtype=spec.dtype, kernel=kernel, rngs=rngs
+        )
+        self.energies = Energies(K, A, hidden=H, kernel=kernel, rngs=rngs)
         self.policy = MLP(K, (H, H), A, rngs=rngs)
 
 
@@ -86,16 +88,17 @@ def losses(model: ACF, latents: Latents) -> Terms:
     """Every term of Algorithm 1, unweighted, and the sparsity."""
     z, action, z_next = latents
     log_pi = jax.nn.log_softmax(model.policy(z))  # [N, A]
-    energies = model.energies.diagonal(z_next, z).sum(1)  # [N, A], of the transitions themselves
+    diagonal, scores, pairs = model.energies(z_next, z, action)
+    energies = diagonal.sum(1)  # [N, A], of the transitions themselves
     # π learns from its own loss alone. If the other terms trained it too, it would drift without bound:
     # the ratio and the inverse loss pull E + log π to two different targets.
     fixed_pi = stop_gradient(log_pi)
     return {
         "ratio": ratio_loss(energies, fixed_pi, action, model.noop),
-        "fwd": forward_loss(model.energies.pairwise(z_next, z, action)),
+        "fwd": forward_loss(pairs),
         "inv": -taken(jax.nn.log_softmax(energies + fixed_pi), action).mean(),
         "policy": -taken(log_pi, action).mean(),
-        "sparsity": sparsity_loss(score_differences(model.energies.scores(z_next, z), model.noop)),
+        "sparsity": sparsity_loss(score_differences(scores, model.noop)),
     }
 
 
@@ -103,7 +106,7 @@ def ratio_loss(
     energies: Float[Array, "N A"], log_pi: Float[Array, "N A"], action: Int[Array, " N"], noop: int
 ) -> Float[Array, ""]:
     """`|A| - 1` classifiers with logits `log r_a + ζ_a`: was it action a? Summed over a ≠ a₀, mean over the batch."""
-    logits = (energies - energies[:, [noop]]) + (log_pi - log_pi[:, [noop]])
+    logits = (energies - energies[:, noop, None]) + (log_pi - log_pi[:, noop, None])
     is_action = jax.nn.one_hot(action, logits.shape[1])
     cross_entropy = jax.nn.softplus(logits) - is_action * logits
     # The no-op's own logit is 0 whatever the parameters: its constant log 2 is left out.
@@ -112,15 +115,16 @@ def ratio_loss(
 
 def forward_loss(pairs: Float[Array, "N N"]) -> Float[Array, ""]:
     """InfoNCE: transition n's own next latent (the diagonal) against those of the batch."""
-    return (jax.nn.logsumexp(pairs, axis=1) - jnp.diagonal(pairs)).mean()
+    own = (pairs * jnp.eye(len(pairs))).sum(1)  # `jnp.diagonal`'s gradient is a slow scatter
+    return (jax.nn.logsumexp(pairs, axis=1) - own).mean()
 
 
-def score_differences(scores: Float[Array, "N K A"], noop: int) -> Float[Array, "N K B"]:
-    """`∂/∂z'_k [E_k(z'_k, a, z) - E_k(z'_k, a₀, z)]` for every a ≠ a₀ (B = |A| - 1)."""
-    return jnp.delete(scores - scores[:, :, [noop]], noop, axis=2, assume_unique_indices=True)
+def score_differences(scores: Float[Array, "N K A"], noop: int) -> Float[Array, "N K A"]:
+    """`∂/∂z'_k [E_k(z'_k, a, z) - E_k(z'_k, a₀, z)]` for every a; 0 for the no-op itself."""
+    return scores - scores[:, :, noop, None]
 
 
-def sparsity_loss(differences: Float[Array, "N K B"]) -> Float[Array, ""]:
+def sparsity_loss(differences: Float[Array, "N K A"]) -> Float[Array, ""]:
     """How far the score differences are from 1-sparse: the theorem's condition 4 as a loss.
 
     The mean over transitions and actions of `‖g‖₁/‖g‖₂ - 1`, weighted by the stopped `‖g‖₂` so that an action without
@@ -139,7 +143,8 @@ def ramp(epoch: Float[Array, ""], start: float | Array, end: float | Array) -> F
 
 
 def taken(values: Float[Array, "N A"], action: Int[Array, " N"]) -> Float[Array, " N"]:
-    return jnp.take_along_axis(values, action[:, None], axis=1)[:, 0]
+    """Each row's value of its action. A sum, since a gather's gradient is a slow scatter."""
+    return (values * jax.nn.one_hot(action, values.shape[1])).sum(1)
 
 
 METHOD = Method("acf", ACF, HParams, loss)

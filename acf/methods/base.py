@@ -8,6 +8,8 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt8
 
+from acf.nn.kernel import Kernel
+
 Params = Any  # the model's parameters, a pytree of float32 arrays
 Terms = dict[str, Float[Array, ""]]
 
@@ -26,6 +28,8 @@ class Spec:
     """Width of every hidden layer outside the convolutions."""
     bf16: bool = False
     """Encoder arithmetic in bfloat16; parameters, losses and optimiser stay in float32."""
+    kernel: Kernel = "auto"
+    """`pallas` for the GPU kernels, `xla` for plain JAX; `auto` takes the kernels where there is a GPU for them."""
 
     @property
     def dtype(self):

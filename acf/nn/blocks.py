@@ -4,10 +4,24 @@ The 3x3 convolutions are nine strided slices and one matrix product. Under `vmap
 becomes a grouped one, which is slow on GPUs, and inside a `scan` it is slow on CPUs; a matrix product is neither.
 """
 
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float
+
+
+class Weights(NamedTuple):
+    """Of one `Down`."""
+
+    conv: Float[Array, "9*i o"]
+    conv_bias: Float[Array, " o"]
+    scale: Float[Array, " o"]
+    first: Float[Array, "o o"]
+    first_bias: Float[Array, " o"]
+    second: Float[Array, "o o"]
+    second_bias: Float[Array, " o"]
 
 
 class Residuals(nnx.Module):
@@ -28,11 +42,27 @@ class Down(nnx.Module):
     """Stride-2 3x3 convolution and residual layers: [N, h, w, i] to [N, ⌈h/2⌉, ⌈w/2⌉, o]."""
 
     def __init__(self, channels_in: int, channels: int, *, dtype, rngs: nnx.Rngs):
+        self.channels = channels
         self.conv = nnx.Linear(9 * channels_in, channels, dtype=dtype, rngs=rngs)
         self.residuals = Residuals(channels, dtype=dtype, rngs=rngs)
 
     def __call__(self, x: Float[Array, "N h w i"]) -> Float[Array, "N h2 w2 o"]:
         return self.residuals(self.conv(patches(x)))
+
+    @property
+    def weights(self) -> Weights:
+        """For the GPU kernels, which know nothing of modules."""
+        conv, (first, second) = self.conv, self.residuals.layers
+        leaves = (
+            conv.kernel,
+            conv.bias,
+            self.residuals.norm.scale,
+            first.kernel,
+            first.bias,
+            second.kernel,
+            second.bias,
+        )
+        return Weights(*(leaf[...] for leaf in leaves))
 
 
 class Up(nnx.Module):

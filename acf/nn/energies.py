@@ -4,16 +4,28 @@ Each network is `(1 + d) → H → |A|` with SiLU. Its first layer is linear in 
 is a sum `u_k(z) + w_k z'_k`: over N x N pairs it is an outer sum that never has to be computed pair by pair.
 """
 
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float, Int
 
+from acf.nn.kernel import Kernel
 from acf.nn.pairwise import pairwise_sum
 
 
+class Values(NamedTuple):
+    """Of one batch."""
+
+    diagonal: Float[Array, "N K A"]
+    scores: Float[Array, "N K A"]
+    pairs: Float[Array, "N N"]
+
+
 class Energies(nnx.Module):
-    def __init__(self, latents: int, n_actions: int, *, hidden: int = 256, rngs: nnx.Rngs):
+    def __init__(self, latents: int, n_actions: int, *, hidden: int = 256, kernel: Kernel = "auto", rngs: nnx.Rngs):
+        self.kernel: Kernel = kernel
         K, d = latents, latents
         init = nnx.initializers.lecun_normal(in_axis=-2, out_axis=-1, batch_axis=(0,))
         first = init(rngs.params(), (K, 1 + d, hidden))
@@ -25,26 +37,43 @@ class Energies(nnx.Module):
 
     def diagonal(self, z_next: Float[Array, "N K"], z: Float[Array, "N d"]) -> Float[Array, "N K A"]:
         """`E_k(z'_k, a, z)` of each transition, every factor and action."""
-        hidden = jax.nn.silu(self._pre(z_next, z))
-        return jnp.einsum("nkh,kha->nka", hidden, self.w_out[...]) + self.b_out[...]
+        return self._diagonal(self._pre(z_next, self._from_z(z)))
 
     def scores(self, z_next: Float[Array, "N K"], z: Float[Array, "N d"]) -> Float[Array, "N K A"]:
         """`∂E_k(z'_k, a, z) / ∂z'_k`, in closed form."""
-        pre = self._pre(z_next, z)
-        s = jax.nn.sigmoid(pre)
-        slope = s * (1 + pre * (1 - s))  # of SiLU
-        return jnp.einsum("nkh,kha->nka", slope * self.w_next[...], self.w_out[...])
+        return self._scores(self._pre(z_next, self._from_z(z)))
 
     def pairwise(
         self, z_next: Float[Array, "M K"], z: Float[Array, "N d"], action: Int[Array, " N"]
     ) -> Float[Array, "N M"]:
         """`Σ_k E_k(z'_k^j, a^i, z^i)` for every i and j; only the output column of the action taken is needed."""
-        columns = self.w_out[...][:, :, action].transpose(2, 0, 1)  # [N, K, H]
-        bias = self.b_out[...][:, action].sum(0)
-        return pairwise_sum(self._from_z(z), z_next, self.w_next[...], columns) + bias[:, None]
+        return self._pairwise(z_next, self._from_z(z), action)
+
+    def __call__(self, z_next: Float[Array, "N K"], z: Float[Array, "N d"], action: Int[Array, " N"]) -> Values:
+        """All three. They share their first layer, and its gradient is then one product instead of three."""
+        u = self._from_z(z)
+        pre = self._pre(z_next, u)
+        return Values(self._diagonal(pre), self._scores(pre), self._pairwise(z_next, u, action))
 
     def _from_z(self, z: Float[Array, "N d"]) -> Float[Array, "N K H"]:
         return jnp.einsum("nd,kdh->nkh", z, self.w_z[...]) + self.b_hidden[...]
 
-    def _pre(self, z_next: Float[Array, "N K"], z: Float[Array, "N d"]) -> Float[Array, "N K H"]:
-        return self._from_z(z) + z_next[..., None] * self.w_next[...]
+    def _pre(self, z_next: Float[Array, "N K"], u: Float[Array, "N K H"]) -> Float[Array, "N K H"]:
+        return u + z_next[..., None] * self.w_next[...]
+
+    def _diagonal(self, pre: Float[Array, "N K H"]) -> Float[Array, "N K A"]:
+        return jnp.einsum("nkh,kha->nka", jax.nn.silu(pre), self.w_out[...]) + self.b_out[...]
+
+    def _scores(self, pre: Float[Array, "N K H"]) -> Float[Array, "N K A"]:
+        s = jax.nn.sigmoid(pre)
+        slope = s * (1 + pre * (1 - s))  # of SiLU
+        return jnp.einsum("nkh,kha->nka", slope * self.w_next[...], self.w_out[...])
+
+    def _pairwise(
+        self, z_next: Float[Array, "M K"], u: Float[Array, "N K H"], action: Int[Array, " N"]
+    ) -> Float[Array, "N M"]:
+        # A product with the one-hot action, since a gather's gradient is a slow scatter. Exact: HIGHEST is float32.
+        taken = jax.nn.one_hot(action, self.b_out.shape[1])
+        columns = jnp.einsum("na,kha->nkh", taken, self.w_out[...], precision="highest")
+        bias = jnp.einsum("na,ka->n", taken, self.b_out[...], precision="highest")
+        return pairwise_sum(u, z_next, self.w_next[...], columns, self.kernel) + bias[:, None]

@@ -61,6 +61,8 @@ def make_hparams(method: Method, values: dict[str, float]) -> Any:
     for name, value in values.items():
         if not math.isfinite(value):
             raise AcfError(f"hyperparameter {name}: expected a finite number, got {value}")
+    if not 0 <= values.get("lr", 0) <= 1:
+        raise AcfError(f"hyperparameter lr: expected a learning rate between 0 and 1, got {values['lr']}")
     return method.hparams(**{name: float(value) for name, value in values.items()})
 
 

@@ -16,9 +16,11 @@ import optax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt8
 
-from acf.methods.base import Batch, Learner, Params
+from acf.methods.base import Batch, Learner
+from acf.training.flat import Layout, layout
 
 WEIGHT_DECAY = 1e-4
+ADAM = optax.scale_by_adam()
 MAX_CHUNK = 128  # steps between two looks by the host
 INIT, ORDER, NOISE = range(3)  # streams of a member's key
 
@@ -35,8 +37,8 @@ class Arrays(NamedTuple):
 class State(NamedTuple):
     """Of all members, stacked on a leading axis."""
 
-    params: Params
-    optimiser: Any
+    params: Float[Array, "P n"]
+    optimiser: optax.ScaleByAdamState
     diverged_at: Int[Array, " P"]  # step at which a member's loss, gradient or parameters stopped being finite, or -1
 
 
@@ -67,8 +69,9 @@ class Schedule:
 
 def init(learner: Learner, seeds: Int[Array, " P"]) -> State:
     def one(seed: Int[Array, ""]) -> State:
-        params = learner.init(_stream(seed, INIT))
-        return State(params, _optimiser(0.0).init(params), jnp.int32(-1))
+        tree = learner.init(_stream(seed, INIT))
+        params = layout(tree).ravel(tree)
+        return State(params, ADAM.init(params), jnp.int32(-1))
 
     return jax.vmap(one)(seeds)
 
@@ -78,6 +81,8 @@ def make_chunk(learner: Learner, schedule: Schedule, mesh: Mesh) -> Callable[...
 
     Members are spread over the mesh's devices and never talk to each other; the data is on every device.
     """
+
+    flat = layout(jax.eval_shape(learner.init, jax.random.key(0)))
 
     def one_member(state: State, seed: Int[Array, ""], hparams: Any, arrays: Arrays, first: Int[Array, ""]):
         order = _order(seed, schedule, first)
@@ -90,7 +95,7 @@ def make_chunk(learner: Learner, schedule: Schedule, mesh: Mesh) -> Callable[...
                 arrays.frames[arrays.j[rows]],
                 t / jnp.float32(schedule.steps_per_epoch),
             )
-            return _step(learner, state, batch, jax.random.fold_in(_stream(seed, NOISE), t), hparams, t)
+            return _step(learner, flat, state, batch, jax.random.fold_in(_stream(seed, NOISE), t), hparams, t)
 
         state, terms = jax.lax.scan(body, state, first + jnp.arange(schedule.chunk))
         return state, jax.tree.map(jnp.mean, terms)
@@ -132,28 +137,17 @@ def _order(seed: Int[Array, ""], schedule: Schedule, first: Int[Array, ""]) -> I
     return jax.lax.dynamic_slice_in_dim(shuffle, start, schedule.chunk * schedule.batch_size)
 
 
-def _step(learner: Learner, state: State, batch: Batch, key: PRNGKeyArray, hparams: Any, t: Int[Array, ""]):
-    (loss, terms), grads = jax.value_and_grad(learner.loss, has_aux=True)(state.params, batch, key, hparams)
-    updates, optimiser = _optimiser(hparams.lr).update(grads, state.optimiser, state.params)
-    params = optax.apply_updates(state.params, updates)
-    # A member that stops being finite keeps its last finite parameters; the others go on. The new parameters count
-    # too: a finite gradient can take them out of float32's range.
-    finite = jnp.isfinite(loss) & jnp.isfinite(optax.global_norm(grads)) & jnp.isfinite(optax.global_norm(params))
+def _step(
+    learner: Learner, flat: Layout, state: State, batch: Batch, key: PRNGKeyArray, hparams: Any, t: Int[Array, ""]
+):
+    """One step of AdamW."""
+    params = flat.unravel(state.params)
+    (loss, terms), gradients = jax.value_and_grad(learner.loss, has_aux=True)(params, batch, key, hparams)
+    gradient = flat.ravel(gradients)
+    # A member that stops being finite keeps its last finite parameters; the others go on.
+    finite = jnp.isfinite(loss) & jnp.isfinite(jnp.sum(gradient * gradient))
     diverged_at = jnp.where((state.diverged_at < 0) & ~finite, t, state.diverged_at)
-    alive = diverged_at < 0
-    params, optimiser = jax.tree.map(partial(jnp.where, alive), (params, optimiser), (state.params, state.optimiser))
-    return State(params, optimiser, diverged_at), {"loss": loss, **terms}
-
-
-def _optimiser(lr: Float[Array, ""] | float) -> optax.GradientTransformation:
-    return optax.adamw(lr, weight_decay=WEIGHT_DECAY, mask=_is_decayed)
-
-
-def _is_decayed(params: Params) -> Any:
-    """Weights are; biases and norm scales are not."""
-
-    def by_name(path: tuple[Any, ...], _: Array) -> bool:
-        name = jax.tree_util.keystr(path)
-        return not any(word in name for word in ("bias", "scale", "'b_"))
-
-    return jax.tree_util.tree_map_with_path(by_name, params)
+    update, optimiser = ADAM.update(gradient, state.optimiser)
+    new = state.params - hparams.lr * (update + WEIGHT_DECAY * flat.decayed * state.params)
+    kept = jax.tree.map(partial(jnp.where, diverged_at < 0), (new, optimiser), (state.params, state.optimiser))
+    return State(*kept, diverged_at), {"loss": loss, **terms}

@@ -25,6 +25,7 @@ from acf.methods import get
 from acf.methods.base import Learner, Spec
 from acf.training import checkpoint, population
 from acf.training.config import Config, Member, check_trainable, differences, make_hparams
+from acf.training.flat import layout
 from acf.training.interrupt import Interrupted, wish_to_stop
 from acf.training.loggers import JsonLines, Logger, TensorBoard, Terms, WandB
 from acf.training.population import Arrays, Schedule, State
@@ -201,7 +202,7 @@ def _train(directory: RunDir, config: Config, data: Transitions, wandb: str | No
             if bool((np.asarray(state.diverged_at) >= 0).all()):
                 raise AcfError("every member diverged: nothing is left to train. Lower the learning rate.")
         _save(directory, state, progress, loggers)
-        _write_models(directory, config, state, progress)
+        _write_models(directory, config, learner, state, progress)
 
 
 def _resume_or_init(directory: RunDir, config: Config, learner: Learner) -> tuple[State, _Progress]:
@@ -239,9 +240,9 @@ def _save(directory: RunDir, state: State, progress: _Progress, loggers: list[Lo
     checkpoint.save(directory.state, state, progress._asdict())
 
 
-def _write_models(directory: RunDir, config: Config, state: State, progress: _Progress) -> None:
+def _write_models(directory: RunDir, config: Config, learner: Learner, state: State, progress: _Progress) -> None:
     host = jax.device_get(state)
+    unravel = layout(jax.eval_shape(learner.init, jax.random.key(0))).unravel
     for n, member in enumerate(config.members):
-        params = jax.tree.map(lambda leaf, n=n: leaf[n], host.params)
         about = {"seed": member.seed, "diverged_at": int(host.diverged_at[n]), **progress._asdict()}
-        checkpoint.save(directory.model(n), params, about)
+        checkpoint.save(directory.model(n), unravel(host.params[n]), about)

@@ -1,0 +1,160 @@
+"""`pairwise_sum` as two GPU kernels: what is computed for a pair lives in registers and nowhere else.
+
+- `exp(-(u + w v)) = exp(-u) exp(-w v)`: the exponentials are N·K·H each, and a pair costs one reciprocal.
+- Forward, a program owns a tile of pairs (i, j) of one factor and walks over a share of the hidden units; the shares
+  are added afterwards. Beside the value it sums the slope `Σ_h c w silu'(u + w v)`: [K, N, M] numbers, from which v's
+  gradient is a small product.
+- Backward, a program owns a tile of (i, h) and walks over j.
+"""
+
+import jax
+import jax.numpy as jnp
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import triton
+from jaxtyping import Array, Float
+
+from acf.nn.kernel import fast_reciprocal
+
+# Measured on an H200 (`benchmarks/energies.py`).
+FORWARD_TILE = (16, 128)  # pairs: j, i
+SHARES = 8  # of the hidden units, forward
+BACKWARD_TILE = (32, 64)  # i, h
+UNROLL = 4
+
+
+def pairwise_sum(
+    u: Float[Array, "N K H"], v: Float[Array, "M K"], w: Float[Array, "K H"], c: Float[Array, "N K H"]
+) -> Float[Array, "N M"]:
+    return _sum(u.swapaxes(0, 1), v.T, w, c.swapaxes(0, 1))
+
+
+@jax.custom_vjp
+def _sum(u: Array, v: Array, w: Array, c: Array) -> Float[Array, "N M"]:
+    return forward(u, v, w, c)[0]
+
+
+def _sum_forward(u: Array, v: Array, w: Array, c: Array):
+    out, slope = forward(u, v, w, c)
+    return out, (u, v, w, c, slope)
+
+
+def _sum_backward(saved: tuple[Array, ...], g: Float[Array, "N M"]):
+    u, v, w, c, slope = saved
+    silus, slopes, slopes_v = backward(u, v, w, g)
+    return c * slopes, jnp.einsum("ij,kij->kj", g, slope), (c * slopes_v).sum(1), silus
+
+
+_sum.defvjp(_sum_forward, _sum_backward)
+
+
+def forward(
+    u: Float[Array, "K N H"], v: Float[Array, "K M"], w: Float[Array, "K H"], c: Float[Array, "K N H"]
+) -> tuple[Float[Array, "N M"], Float[Array, "K N M"]]:
+    """The sums, and the slopes `Σ_h c w silu'(u + w v)` of each factor."""
+    (K, N, _), M = u.shape, v.shape[1]
+    tile_j, tile_i = FORWARD_TILE
+    u, c = (_pad(x.swapaxes(1, 2), {1: SHARES * UNROLL, 2: tile_i}) for x in (u, c))  # [K, H, N]: i is contiguous
+    v, w = _pad(v, {1: tile_j}), _pad(w, {1: SHARES * UNROLL})
+    share = w.shape[1] // SHARES
+    by_i = pl.BlockSpec((None, share, tile_i), lambda k, s, i, j: (k, s, i))
+    by_j = pl.BlockSpec((None, tile_j), lambda k, s, i, j: (k, j))
+    by_jh = pl.BlockSpec((None, tile_j, share), lambda k, s, i, j: (k, j, s))
+    by_h = pl.BlockSpec((None, share), lambda k, s, i, j: (k, s))
+    pairs = pl.BlockSpec((None, None, tile_j, tile_i), lambda k, s, i, j: (k, s, j, i))
+    shape = jax.ShapeDtypeStruct((K, SHARES, v.shape[1], u.shape[2]), u.dtype)
+    out, slope = _call(
+        _forward_kernel,
+        grid=(K, SHARES, u.shape[2] // tile_i, v.shape[1] // tile_j),
+        in_specs=[by_i, by_i, by_i, by_j, by_jh, by_h],
+        out_specs=[pairs, pairs],
+        out_shape=[shape, shape],
+    )(u, _exp_minus(u), c, v, _exp_minus(v[:, :, None] * w[:, None, :]), w)
+    return out.sum((0, 1))[:M, :N].T, slope.sum(1)[:, :M, :N].swapaxes(1, 2)
+
+
+def _forward_kernel(u_ref, exp_u_ref, c_ref, v_ref, exp_v_ref, w_ref, out_ref, slope_ref):
+    v = v_ref[:][:, None]
+
+    def units(n, sums):
+        out, slope = sums
+        for h in [n * UNROLL + m for m in range(UNROLL)]:
+            w, c = w_ref[h], c_ref[h, :][None, :]
+            pre = u_ref[h, :][None, :] + w * v
+            s = fast_reciprocal(1 + exp_u_ref[h, :][None, :] * exp_v_ref[:, h][:, None])
+            silu = pre * s
+            out += c * silu
+            slope += (c * w) * (s + silu * (1 - s))
+        return out, slope
+
+    zeros = jnp.zeros(out_ref.shape, out_ref.dtype)
+    out_ref[...], slope_ref[...] = jax.lax.fori_loop(0, w_ref.shape[0] // UNROLL, units, (zeros, zeros))
+
+
+def backward(
+    u: Float[Array, "K N H"], v: Float[Array, "K M"], w: Float[Array, "K H"], g: Float[Array, "N M"]
+) -> tuple[Float[Array, "K N H"], Float[Array, "K N H"], Float[Array, "K N H"]]:
+    """`Σ_j g silu`, `Σ_j g silu'` and `Σ_j g v silu'`."""
+    K, N, H = u.shape
+    tile_i, tile_h = BACKWARD_TILE
+    u, w = _pad(u, {1: tile_i, 2: tile_h}), _pad(w, {1: tile_h})
+    v, g = _pad(v, {1: UNROLL}), _pad(g, {0: tile_i, 1: UNROLL})
+    M = v.shape[1]
+    by_ih = pl.BlockSpec((None, tile_i, tile_h), lambda k, i, h: (k, i, h))
+    by_j = pl.BlockSpec((None, M), lambda k, i, h: (k, 0))
+    by_jh = pl.BlockSpec((None, M, tile_h), lambda k, i, h: (k, 0, h))
+    by_h = pl.BlockSpec((None, tile_h), lambda k, i, h: (k, h))
+    by_ij = pl.BlockSpec((tile_i, M), lambda k, i, h: (i, 0))
+    sums = _call(
+        _backward_kernel,
+        grid=(K, u.shape[1] // tile_i, u.shape[2] // tile_h),
+        in_specs=[by_ih, by_ih, by_j, by_jh, by_h, by_ij],
+        out_specs=[by_ih] * 3,
+        out_shape=[jax.ShapeDtypeStruct(u.shape, u.dtype)] * 3,
+    )(u, _exp_minus(u), v, _exp_minus(v[:, :, None] * w[:, None, :]), w, g)
+    return tuple(x[:, :N, :H] for x in sums)
+
+
+def _backward_kernel(u_ref, exp_u_ref, v_ref, exp_v_ref, w_ref, g_ref, *sum_refs):
+    u, exp_u, w = u_ref[...], exp_u_ref[...], w_ref[:][None, :]
+
+    def pairs(n, sums):
+        silus, slopes, slopes_v = sums
+        for j in [n * UNROLL + m for m in range(UNROLL)]:
+            v, g = v_ref[j], g_ref[:, j][:, None]
+            pre = u + w * v
+            s = fast_reciprocal(1 + exp_u * exp_v_ref[j, :][None, :])
+            silu = pre * s
+            slope = g * (s + silu * (1 - s))
+            silus += g * silu
+            slopes += slope
+            slopes_v += slope * v
+        return silus, slopes, slopes_v
+
+    zeros = jnp.zeros_like(u)
+    sums = jax.lax.fori_loop(0, v_ref.shape[0] // UNROLL, pairs, (zeros, zeros, zeros))
+    for ref, value in zip(sum_refs, sums, strict=True):
+        ref[...] = value
+
+
+def _exp_minus(x: Float[Array, "..."]) -> Float[Array, "..."]:
+    """`exp(-x)`, of x clipped to ±80: the product of two is then at most infinite, never 0 times infinity.
+
+    A pre-activation beyond that is one of a network that has diverged.
+    """
+    return jnp.exp(-jnp.clip(x, -80.0, 80.0))
+
+
+def _call(kernel, **specs):
+    """Where there is no GPU the kernel is interpreted, for tests."""
+    return pl.pallas_call(
+        kernel,
+        compiler_params=triton.CompilerParams(num_warps=4, num_stages=1),
+        interpret=jax.default_backend() != "gpu",
+        name="pairwise_" + kernel.__name__.split("_")[1],
+        **specs,
+    )
+
+
+def _pad(x: Array, multiples: dict[int, int]) -> Array:
+    """Zeros up to a multiple, axis by axis: where c or g is 0, a pair adds nothing."""
+    return jnp.pad(x, [(0, -size % multiples.get(axis, 1)) for axis, size in enumerate(x.shape)])

@@ -1,0 +1,26 @@
+"""`pairwise_sum` in plain JAX, for any platform: a block of pairs of one factor at a time, recomputed backward.
+
+What is computed for a block stays in cache, and memory grows with N·K·H instead of N·M·K·H.
+"""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+BLOCK = 2**20  # numbers in a block of pairs: four megabytes
+
+
+def pairwise_sum(
+    u: Float[Array, "N K H"], v: Float[Array, "M K"], w: Float[Array, "K H"], c: Float[Array, "N K H"]
+) -> Float[Array, "N M"]:
+    @jax.checkpoint
+    def one_factor(total: Float[Array, " M"], factor: tuple[Array, Array, Array, Array]) -> tuple[Array, None]:
+        u, v, w, c = factor
+        return total + jax.nn.silu(u + v[:, None] * w) @ c, None
+
+    def one_row(row: tuple[Float[Array, "K H"], Float[Array, "K H"]]) -> Float[Array, " M"]:
+        u, c = row
+        return jax.lax.scan(one_factor, jnp.zeros(len(v), v.dtype), (u, v.T, w, c))[0]
+
+    rows = max(1, BLOCK // (len(v) * w.shape[1]))
+    return jax.lax.map(one_row, (u, c), batch_size=rows) if rows < len(u) else jax.vmap(one_row)((u, c))
