@@ -9,6 +9,7 @@ from typing import Annotated, NoReturn
 import tyro
 from tyro.conf import subcommand
 
+from acf.cli.bench import Bench
 from acf.cli.collect import Collect
 from acf.cli.data import Data
 from acf.cli.domains import Domains
@@ -22,6 +23,7 @@ Command = (
     | Annotated[Collect, subcommand("collect")]
     | Annotated[Data, subcommand("data")]
     | Annotated[Train, subcommand("train")]
+    | Annotated[Bench, subcommand("bench")]
 )
 
 

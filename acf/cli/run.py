@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import tyro
 
@@ -27,6 +27,8 @@ class Run:
     """Passes over the data [default: the preset's]."""
     hparams: dict[str, float] = field(default_factory=dict)
     """Hyperparameters that differ from the preset: --hparams lr 1e-3 noise 0.05"""
+    kernel: Literal["auto", "xla", "pallas"] = "auto"
+    """pallas: the GPU kernels; xla: plain JAX; auto: the kernels where there is a GPU for them."""
 
     def run(self) -> None:
         from acf.terminal import console
@@ -69,6 +71,7 @@ class Run:
             seeds=range(self.seed, self.seed + self.seeds),
             hparams=self.hparams,
             epochs=self.epochs,
+            kernel=self.kernel,
         )
         scores = read_scores(out)
         with status("evaluating"):

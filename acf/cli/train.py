@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 import tyro
 
@@ -30,6 +31,8 @@ class Train:
     """Hyperparameters that differ from the preset: --hparams lr 1e-3 noise 0.05"""
     bf16: bool | None = None
     """Encoder arithmetic in bfloat16 [default: on with a GPU]."""
+    kernel: Literal["auto", "xla", "pallas"] = "auto"
+    """pallas: the GPU kernels; xla: plain JAX; auto: the kernels where there is a GPU for them."""
     noop: int | None = None
     """Index of the action that does nothing, where the data does not say."""
     save_every: float = 30.0
@@ -52,6 +55,7 @@ class Train:
             latents=self.latents,
             epochs=self.epochs,
             bf16=self.bf16,
+            kernel=self.kernel,
             noop=self.noop,
             wandb=self.wandb,
             save_every=self.save_every,

@@ -62,7 +62,7 @@ class Down(nnx.Module):
             second.kernel,
             second.bias,
         )
-        return Weights(*(leaf[...] for leaf in leaves))
+        return Weights(*(leaf[...] for leaf in leaves if leaf is not None))
 
 
 class Up(nnx.Module):

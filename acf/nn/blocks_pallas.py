@@ -89,7 +89,7 @@ class Shape(NamedTuple):
 def encode(frames: UInt8[Array, "N H W C"], blocks: Sequence[Weights], dtype: Any) -> Float[Array, "N h w o"]:
     """All blocks, one after the other, on frames with two position channels appended."""
     N, h, w, _ = frames.shape
-    x = frames.reshape(-1)
+    x: Array = frames.reshape(-1)
     for n, weights in enumerate(blocks):
         shape = Shape(N, h, w, weights.conv.shape[0] // 9, weights.conv.shape[1], frames=n == 0)
         x = _block(x, *pack(weights, shape), shape, dtype)
@@ -326,7 +326,7 @@ def _silu(x: Float[Array, "R O"]) -> tuple[Float[Array, "R O"], Float[Array, "R 
     return silu, s + silu * (1 - s)
 
 
-def _conv(inputs: list[Float[Array, "R i"]], weights: Packed) -> Float[Array, "R O"]:
+def _conv(inputs: list[Float[Array, "R _"]], weights: Packed) -> Float[Array, "R O"]:
     products = [triton.dot(x, weights.conv(n)) for n, x in enumerate(inputs)]
     return sum(products[1:], products[0])
 
@@ -353,7 +353,7 @@ def _row(n: Array, y: Array, x: Array, h: int, w: int) -> Array:
     return ((n * -(-h // 2) + y // 2) * -(-w // 2) + x // 2) * 4 + y % 2 * 2 + x % 2
 
 
-def _inputs(x_ref, features_ref, pixels: Pixels, shape: Shape, dtype: Any) -> list[Float[Array, "R i"]]:
+def _inputs(x_ref, features_ref, pixels: Pixels, shape: Shape, dtype: Any) -> list[Float[Array, "R _"]]:
     """What the convolution sees: nine taps of another block's output; or three lines of bytes, and the features."""
     if not shape.frames:
         return [_tap(x_ref, pixels, dy, dx, shape) for dy in range(3) for dx in range(3)]

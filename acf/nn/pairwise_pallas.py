@@ -17,7 +17,8 @@ from acf.nn.kernel import fast_reciprocal
 
 # Measured on an H200 (`benchmarks/energies.py`).
 FORWARD_TILE = (16, 128)  # pairs: j, i
-SHARES = 8  # of the hidden units, forward
+MOST_SHARES = 8  # of the hidden units, forward
+ENOUGH_PROGRAMS = 384  # a member; with so many tiles of pairs there is no need for shares, which cost memory
 BACKWARD_TILE = (32, 64)  # i, h
 UNROLL = 4
 
@@ -53,18 +54,21 @@ def forward(
     """The sums, and the slopes `Σ_h c w silu'(u + w v)` of each factor."""
     (K, N, _), M = u.shape, v.shape[1]
     tile_j, tile_i = FORWARD_TILE
-    u, c = (_pad(x.swapaxes(1, 2), {1: SHARES * UNROLL, 2: tile_i}) for x in (u, c))  # [K, H, N]: i is contiguous
-    v, w = _pad(v, {1: tile_j}), _pad(w, {1: SHARES * UNROLL})
-    share = w.shape[1] // SHARES
+    shares = MOST_SHARES
+    while shares > 1 and K * pl.cdiv(N, tile_i) * pl.cdiv(M, tile_j) * shares > ENOUGH_PROGRAMS:
+        shares //= 2
+    u, c = (_pad(x.swapaxes(1, 2), {1: shares * UNROLL, 2: tile_i}) for x in (u, c))  # [K, H, N]: i is contiguous
+    v, w = _pad(v, {1: tile_j}), _pad(w, {1: shares * UNROLL})
+    share = w.shape[1] // shares
     by_i = pl.BlockSpec((None, share, tile_i), lambda k, s, i, j: (k, s, i))
     by_j = pl.BlockSpec((None, tile_j), lambda k, s, i, j: (k, j))
     by_jh = pl.BlockSpec((None, tile_j, share), lambda k, s, i, j: (k, j, s))
     by_h = pl.BlockSpec((None, share), lambda k, s, i, j: (k, s))
     pairs = pl.BlockSpec((None, None, tile_j, tile_i), lambda k, s, i, j: (k, s, j, i))
-    shape = jax.ShapeDtypeStruct((K, SHARES, v.shape[1], u.shape[2]), u.dtype)
+    shape = jax.ShapeDtypeStruct((K, shares, v.shape[1], u.shape[2]), u.dtype)
     out, slope = _call(
         _forward_kernel,
-        grid=(K, SHARES, u.shape[2] // tile_i, v.shape[1] // tile_j),
+        grid=(K, shares, u.shape[2] // tile_i, v.shape[1] // tile_j),
         in_specs=[by_i, by_i, by_i, by_j, by_jh, by_h],
         out_specs=[pairs, pairs],
         out_shape=[shape, shape],

@@ -34,11 +34,19 @@ class Arrays(NamedTuple):
     j: Int[Array, " T"]
 
 
+class Batches(NamedTuple):
+    """A chunk's batches one after the other, where the transitions themselves do not fit on the device."""
+
+    x: UInt8[Array, "P rows H W C"]
+    action: Int[Array, "P rows"]
+    x_next: UInt8[Array, "P rows H W C"]
+
+
 class State(NamedTuple):
     """Of all members, stacked on a leading axis."""
 
     params: Float[Array, "P n"]
-    optimiser: optax.ScaleByAdamState
+    optimiser: Any  # Adam's moments
     diverged_at: Int[Array, " P"]  # step at which a member's loss, gradient or parameters stopped being finite, or -1
 
 
@@ -76,35 +84,42 @@ def init(learner: Learner, seeds: Int[Array, " P"]) -> State:
     return jax.vmap(one)(seeds)
 
 
-def make_chunk(learner: Learner, schedule: Schedule, mesh: Mesh) -> Callable[..., tuple[State, dict[str, Array]]]:
-    """The compiled program `(state, seeds, hparams, arrays, step) -> (state, mean terms [P])` of one chunk.
+def make_chunk(
+    learner: Learner, schedule: Schedule, mesh: Mesh, streamed: bool = False
+) -> Callable[..., tuple[State, dict[str, Array]]]:
+    """The program `(state, seeds, hparams, data, step) -> (state, mean terms [P])` of one chunk, not yet compiled.
 
-    Members are spread over the mesh's devices and never talk to each other; the data is on every device.
+    Members are spread over the mesh's devices and never talk to each other. `data` is `Arrays`, whole on every device;
+    or, where it is streamed, the chunk's `Batches`, each member's on its own.
     """
+    flat, N = layout(jax.eval_shape(learner.init, jax.random.key(0))), schedule.batch_size
 
-    flat = layout(jax.eval_shape(learner.init, jax.random.key(0)))
-
-    def one_member(state: State, seed: Int[Array, ""], hparams: Any, arrays: Arrays, first: Int[Array, ""]):
-        order = _order(seed, schedule, first)
+    def one_member(state: State, seed: Int[Array, ""], hparams: Any, data: Any, first: Int[Array, ""]):
+        order = None if streamed else _order(seed, schedule, first)
 
         def body(state: State, t: Int[Array, ""]):
-            rows = jax.lax.dynamic_slice_in_dim(order, (t - first) * schedule.batch_size, schedule.batch_size)
-            batch = Batch(
-                arrays.frames[arrays.i[rows]],
-                arrays.action[rows],
-                arrays.frames[arrays.j[rows]],
-                t / jnp.float32(schedule.steps_per_epoch),
-            )
+            take = partial(jax.lax.dynamic_slice_in_dim, start_index=(t - first) * N, slice_size=N)
+            if order is None:
+                x, action, x_next = map(take, data)
+            else:
+                rows = take(order)
+                x, action, x_next = data.frames[data.i[rows]], data.action[rows], data.frames[data.j[rows]]
+            batch = Batch(x, action, x_next, t / jnp.float32(schedule.steps_per_epoch))
             return _step(learner, flat, state, batch, jax.random.fold_in(_stream(seed, NOISE), t), hparams, t)
 
         state, terms = jax.lax.scan(body, state, first + jnp.arange(schedule.chunk))
         return state, jax.tree.map(jnp.mean, terms)
 
     members, shared = PartitionSpec("members"), PartitionSpec()
-    population = jax.vmap(one_member, in_axes=(0, 0, 0, None, None))
-    specs = (members, members, members, shared, shared)
+    population = jax.vmap(one_member, in_axes=(0, 0, 0, 0 if streamed else None, None))
+    specs = (members, members, members, members if streamed else shared, shared)
     sharded = jax.shard_map(population, mesh=mesh, in_specs=specs, out_specs=members, check_vma=False)
     return jax.jit(sharded, donate_argnums=0)
+
+
+def orders(seeds: Int[Array, " P"], schedule: Schedule, first: Int[Array, ""]) -> Int[Array, "P rows"]:
+    """The transitions of a chunk, for each member: what `make_chunk` works out itself unless it is streamed."""
+    return jax.vmap(lambda seed: _order(seed, schedule, first))(seeds)
 
 
 def member_mesh(n_members: int) -> Mesh:
@@ -114,10 +129,18 @@ def member_mesh(n_members: int) -> Mesh:
     return Mesh(np.array(devices[:n]), ("members",))
 
 
-def place(mesh: Mesh, stacked: Any, arrays: Arrays) -> tuple[Any, Arrays]:
-    """Put what is stacked by member on the device of its member, and the data on all of them."""
-    members, shared = NamedSharding(mesh, PartitionSpec("members")), NamedSharding(mesh, PartitionSpec())
-    return jax.device_put(stacked, members), jax.device_put(arrays, shared)
+def by_member(mesh: Mesh) -> NamedSharding:
+    return NamedSharding(mesh, PartitionSpec("members"))
+
+
+def place(mesh: Mesh, stacked: Any) -> Any:
+    """Put what is stacked by member on the device of its member."""
+    return jax.device_put(stacked, by_member(mesh))
+
+
+def place_shared(mesh: Mesh, shared: Any) -> Any:
+    """Put it on every device."""
+    return jax.device_put(shared, NamedSharding(mesh, PartitionSpec()))
 
 
 def stack(hparams: list[Any]) -> Any:
@@ -148,6 +171,7 @@ def _step(
     finite = jnp.isfinite(loss) & jnp.isfinite(jnp.sum(gradient * gradient))
     diverged_at = jnp.where((state.diverged_at < 0) & ~finite, t, state.diverged_at)
     update, optimiser = ADAM.update(gradient, state.optimiser)
-    new = state.params - hparams.lr * (update + WEIGHT_DECAY * flat.decayed * state.params)
+    decay = WEIGHT_DECAY * flat.decayed * state.params
+    new = state.params - hparams.lr * (jnp.asarray(update) + decay)
     kept = jax.tree.map(partial(jnp.where, diverged_at < 0), (new, optimiser), (state.params, state.optimiser))
-    return State(*kept, diverged_at), {"loss": loss, **terms}
+    return State(kept[0], kept[1], diverged_at), {"loss": loss, **terms}

@@ -23,13 +23,16 @@ from acf.errors import AcfError
 from acf.files import exclusive_lock, write_atomic
 from acf.methods import get
 from acf.methods.base import Learner, Spec
+from acf.nn.kernel import Kernel
 from acf.training import checkpoint, population
+from acf.training.compiled import keep_compiled_programs
 from acf.training.config import Config, Member, check_trainable, differences, make_hparams
 from acf.training.flat import layout
 from acf.training.interrupt import Interrupted, wish_to_stop
 from acf.training.loggers import JsonLines, Logger, TensorBoard, Terms, WandB
-from acf.training.population import Arrays, Schedule, State
+from acf.training.population import Schedule, State
 from acf.training.presets import default_preset, get_preset
+from acf.training.program import Program
 from acf.training.run_dir import RunDir
 from acf.training.view import View
 from acf.training.watch import Watch
@@ -48,6 +51,7 @@ def train(
     latents: int | None = None,
     epochs: int | None = None,
     bf16: bool | None = None,
+    kernel: Kernel = "auto",
     noop: int | None = None,
     wandb: str | None = None,
     save_every: float = SAVE_EVERY,
@@ -58,10 +62,11 @@ def train(
     the data knows them; `noop` stands in for what the data says of its no-op. Data in memory is saved to `out/data`. A
     finished run is left alone.
     """
+    keep_compiled_programs()
     directory = RunDir(Path(out))
     with _disk_trouble(directory), exclusive_lock(directory.path):
         opened, where = _open(data, noop, directory)
-        settings = {"hparams": hparams, "latents": latents, "epochs": epochs, "bf16": bf16}
+        settings = {"hparams": hparams, "latents": latents, "epochs": epochs, "bf16": bf16, "kernel": kernel}
         config = _configure(opened, where, directory, method, preset, seeds, **settings)
         train_part, _ = directory.split(opened)
         check_trainable(config, train_part)
@@ -125,6 +130,7 @@ def _configure(
     latents: int | None,
     epochs: int | None,
     bf16: bool | None,
+    kernel: Kernel,
 ) -> Config:
     chosen = get_preset(preset or default_preset(), method, data.source.get("domain"))
     overrides = [hparams] * len(seeds) if isinstance(hparams, dict) else list(hparams)
@@ -145,6 +151,7 @@ def _configure(
             depth=chosen.depth,
             hidden=chosen.hidden,
             bf16=bf16 if bf16 is not None else jax.default_backend() == "gpu",
+            kernel=kernel,
         ),
         members=tuple(Member(int(seed), own) for seed, own in zip(seeds, members, strict=True)),
         batch_size=chosen.batch_size,
@@ -172,46 +179,53 @@ class _Progress(NamedTuple):
 
 def _train(directory: RunDir, config: Config, data: Transitions, wandb: str | None, save_every: float) -> None:
     learner, schedule = get(config.method).bind(config.spec), config.schedule(len(data))
-    mesh = population.member_mesh(len(config.members))
-    state, progress = _resume_or_init(directory, config, learner)
-    seeds = jnp.array([member.seed for member in config.members])
     hparams = population.stack([make_hparams(get(config.method), member.hparams) for member in config.members])
-    arrays = Arrays(*map(jnp.asarray, (data.frames, data.i, data.action, data.j)))
-    (state, seeds, hparams), arrays = population.place(mesh, (state, seeds, hparams), arrays)
-    chunk = population.make_chunk(learner, schedule, mesh)
+    seeds = [member.seed for member in config.members]
     watch = Watch(config, schedule.steps)
 
     with ExitStack() as stack:
         wish = stack.enter_context(wish_to_stop())
+        state, progress = _resume_or_init(directory, learner, seeds)
         made = _loggers(directory, config, progress.step, wandb)
         loggers = [stack.enter_context(closing(logger)) for logger in made]
         view = stack.enter_context(View(f"training {config.method}", progress.step, schedule.steps))
+        program = Program(learner, schedule, data, seeds, hparams, state, progress.step)
+        stack.enter_context(closing(program))
+        for message in _about(program, len(seeds)):
+            view.say(message)
         saved = time.monotonic()
         while progress.step < schedule.steps:
             began = time.monotonic()
-            state, means = chunk(state, seeds, hparams, arrays, jnp.int32(progress.step))
-            terms = {name: np.asarray(values).tolist() for name, values in means.items()}
+            terms = program.chunk(progress.step)
             progress = _Progress(progress.step + schedule.chunk, progress.seconds + time.monotonic() - began)
-            _report(progress.step, schedule, terms, state, loggers, view, watch)
+            diverged_at = program.diverged_at()
+            _report(progress.step, schedule, terms, diverged_at, loggers, view, watch)
             if wish.signum is not None or time.monotonic() - saved >= save_every:
-                _save(directory, state, progress, loggers)
+                _save(directory, program.state(), progress, loggers)
                 saved = time.monotonic()
             if wish.signum is not None:
                 message = f"stopped at step {progress.step} of {schedule.steps} and saved; the same command goes on"
                 raise Interrupted(message, wish.signum)
-            if bool((np.asarray(state.diverged_at) >= 0).all()):
+            if min(diverged_at) >= 0:
                 raise AcfError("every member diverged: nothing is left to train. Lower the learning rate.")
+        state = program.state()
         _save(directory, state, progress, loggers)
         _write_models(directory, config, learner, state, progress)
 
 
-def _resume_or_init(directory: RunDir, config: Config, learner: Learner) -> tuple[State, _Progress]:
-    seeds = jnp.array([member.seed for member in config.members])
+def _about(program: Program, members: int) -> Iterator[str]:
+    if program.groups > 1:
+        yield f"{members} members do not fit in memory at once: they train {members // program.groups} at a time"
+    if program.streamed:
+        yield "the data fills more than half of the device's memory: it is streamed"
+
+
+def _resume_or_init(directory: RunDir, learner: Learner, seeds: Sequence[int]) -> tuple[State, _Progress]:
     if not directory.state.exists():
         # It runs once: on a CPU, optimising this program takes several times longer than all it does.
         options = {"xla_backend_optimization_level": 0} if jax.default_backend() == "cpu" else None
-        return jax.jit(partial(population.init, learner), compiler_options=options)(seeds), _Progress(0, 0.0)
-    shapes = jax.eval_shape(partial(population.init, learner), seeds)
+        return jax.jit(partial(population.init, learner), compiler_options=options)(jnp.array(seeds)), _Progress(0, 0.0)
+    shapes = jax.eval_shape(partial(population.init, learner), jnp.array(seeds))
     state, about = checkpoint.load(directory.state, shapes)
     return state, _Progress(about["step"], about["seconds"])
 
@@ -225,11 +239,17 @@ def _loggers(directory: RunDir, config: Config, step: int, wandb: str | None) ->
 
 
 def _report(
-    step: int, schedule: Schedule, terms: Terms, state: State, loggers: list[Logger], view: View, watch: Watch
+    step: int,
+    schedule: Schedule,
+    terms: Terms,
+    diverged_at: list[int],
+    loggers: list[Logger],
+    view: View,
+    watch: Watch,
 ) -> None:
     for logger in loggers:
         logger.log(step, step / schedule.steps_per_epoch, terms)
-    for message in watch.look(step, terms, np.asarray(state.diverged_at).tolist()):
+    for message in watch.look(step, terms, diverged_at):
         view.say(message)
     view.update(step, terms)
 
@@ -241,8 +261,7 @@ def _save(directory: RunDir, state: State, progress: _Progress, loggers: list[Lo
 
 
 def _write_models(directory: RunDir, config: Config, learner: Learner, state: State, progress: _Progress) -> None:
-    host = jax.device_get(state)
     unravel = layout(jax.eval_shape(learner.init, jax.random.key(0))).unravel
     for n, member in enumerate(config.members):
-        about = {"seed": member.seed, "diverged_at": int(host.diverged_at[n]), **progress._asdict()}
-        checkpoint.save(directory.model(n), unravel(host.params[n]), about)
+        about = {"seed": member.seed, "diverged_at": int(state.diverged_at[n]), **progress._asdict()}
+        checkpoint.save(directory.model(n), unravel(state.params[n]), about)

@@ -1,0 +1,54 @@
+"""`acf bench`: how fast training is on this machine."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import tyro
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Time a training step on this machine: whole populations, the step's parts, and the least it could take."""
+
+    domains: tyro.conf.Positional[tuple[str, ...]] = ("taxi",)
+    """Domains, in their preset's configuration."""
+    preset: str | None = None
+    """quick, paper or sparse [default: paper with a GPU, quick without]."""
+    members: tuple[int, ...] = (1, 5)
+    """Population sizes."""
+    out: Path | None = None
+    """Also write the numbers to this JSON file."""
+
+    def run(self) -> None:
+        from acf.domains import make
+        from acf.errors import AcfError
+        from acf.files import write_atomic
+        from acf.study import bench
+        from acf.terminal import console, status, table
+        from acf.training.compiled import keep_compiled_programs
+        from acf.training.presets import default_preset
+
+        if not self.members or min(self.members) < 1:
+            raise AcfError(f"expected population sizes of at least 1, got {self.members}")
+        for domain in self.domains:
+            make(domain)  # a wrong name is found before anything is compiled
+        keep_compiled_programs()
+        preset = self.preset or default_preset()
+        with status("compiling and timing"):
+            report = bench.bench(self.domains, preset, self.members)
+        about = report["device"]
+        title = f"a training step, preset {preset}, on {about['device']} (jax {about['jax']}, {about['kernel']})"
+        floors = "floor" in report["rows"][0]
+        rows = table(
+            "", "members", "compile s", "ms a step", "ms a member", "MiB a member", *(["x floor"] * floors), title=title
+        )
+        for row in report["rows"]:
+            cells = [f"{row[name]:.{digits}f}" for name, digits in (("compile_s", 1), ("step_ms", 3), ("member_ms", 4))]
+            memory = f"{row['member_mib']:.0f}" if "member_mib" in row else ""
+            ratio = f"{row['member_ms'] / row['floor']['total_ms']:.1f}" if "floor" in row else ""
+            rows.add_row(row["name"], str(row["members"]), *cells, memory, *([ratio] * floors))
+        console.print(rows)
+        if self.out:
+            write_atomic(self.out, json.dumps(report, indent=2) + "\n")
+            console.print(f"wrote {self.out}", soft_wrap=True)

@@ -1,0 +1,156 @@
+"""How long a training step takes, in a preset's own configuration: whole, and its parts on their own."""
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from acf.data import collect
+from acf.data.transitions import Transitions
+from acf.methods import get
+from acf.methods.acf import HParams, Latents, add_noise, encode, losses
+from acf.methods.base import Batch, Method, Spec
+from acf.nn.kernel import Kernel, chosen
+from acf.study.floor import floor, measure_rates
+from acf.training import population
+from acf.training.config import make_hparams
+from acf.training.flat import layout
+from acf.training.population import Schedule
+from acf.training.presets import get_preset
+from acf.training.program import Program
+
+TRANSITIONS = 20_000  # enough for chunks of the usual length; a step does not depend on how many there are
+
+
+@dataclass(frozen=True)
+class Case:
+    """A program to time."""
+
+    name: str
+    method: Method
+    spec: Spec
+    members: int
+    batch_size: int
+    hparams: dict[str, float]
+    data: Transitions
+
+
+@dataclass(frozen=True)
+class Timing:
+    name: str
+    members: int
+    compile_s: float
+    step_ms: float
+    memory_mib: float
+    """Of the device, by all members: parameters, moments and everything computed on the way; the data apart."""
+
+    @property
+    def member_ms(self) -> float:
+        return self.step_ms / self.members
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self) | {"member_ms": self.member_ms, "member_mib": self.memory_mib / self.members}
+
+
+def make_case(
+    domain: str, preset: str, members: int, *, method: str = "acf", kernel: Kernel = "auto", data: Transitions
+) -> Case:
+    chosen_preset = get_preset(preset, method, domain)
+    spec = Spec(
+        frame_shape=data.frame_shape,
+        n_actions=data.n_actions,
+        noop=data.noop,
+        latents=len(data.factor_names),
+        depth=chosen_preset.depth,
+        hidden=chosen_preset.hidden,
+        bf16=jax.default_backend() == "gpu",
+        kernel=kernel,
+    )
+    return Case(domain, get(method), spec, members, chosen_preset.batch_size, chosen_preset.hparams, data)
+
+
+def collect_for_bench(domain: str) -> Transitions:
+    return collect(domain, TRANSITIONS)
+
+
+def time_cases(cases: list[Case], chunks: int = 4) -> list[Timing]:
+    """Compiled side by side, timed one after the other."""
+    with ThreadPoolExecutor(4 if jax.default_backend() == "gpu" else 1) as pool:
+        made = list(pool.map(_make, cases))
+    return [_time(case, *parts, chunks) for case, parts in zip(cases, made, strict=True)]
+
+
+def _make(case: Case) -> tuple[Program, Schedule, float]:
+    learner = case.method.bind(case.spec)
+    schedule = Schedule(len(case.data), case.batch_size, 10)
+    hparams = population.stack([make_hparams(case.method, case.hparams)] * case.members)
+    seeds = list(range(case.members))
+    state = jax.jit(lambda seeds: population.init(learner, seeds))(jnp.array(seeds))
+    began = time.perf_counter()
+    program = Program(learner, schedule, case.data, seeds, hparams, state)
+    return program, schedule, time.perf_counter() - began
+
+
+def _time(case: Case, program: Program, schedule: Schedule, compile_s: float, chunks: int) -> Timing:
+    program.chunk(0)  # the first one warms up
+    best = float("inf")
+    for n in range(chunks):
+        began = time.perf_counter()
+        program.chunk((n + 1) * schedule.chunk)
+        best = min(best, time.perf_counter() - began)
+    program.close()
+    return Timing(case.name, case.members, compile_s, 1e3 * best / schedule.chunk, program.memory / 2**20)
+
+
+def parts(case: Case) -> list[Case]:
+    """The step's parts as programs of their own: encoder, losses on fixed latents, and the optimiser alone."""
+
+    def encoder_only(model: Any, batch: Batch, key: Any, hparams: HParams):
+        latents = encode(model, batch)
+        return (latents.z * latents.z_next).sum(), {}
+
+    def losses_only(model: Any, batch: Batch, key: Any, hparams: HParams):
+        z = jax.random.normal(jax.random.key(0), (2, len(batch.action), case.spec.latents)) + hparams.lr
+        terms = losses(model, add_noise(Latents(z[0], batch.action, z[1]), key, hparams.noise))
+        return jnp.asarray(sum(terms.values())), {}
+
+    def optimiser_only(model: Any, batch: Batch, key: Any, hparams: HParams):
+        from flax import nnx
+
+        return sum((leaf * leaf).sum() for leaf in jax.tree.leaves(nnx.state(model))), {}
+
+    made = {"encoder": encoder_only, "losses": losses_only, "optimiser": optimiser_only}
+    return [replace(case, name=name, method=replace(case.method, loss=loss)) for name, loss in made.items()]
+
+
+def parameters(case: Case) -> int:
+    return layout(jax.eval_shape(case.method.bind(case.spec).init, jax.random.key(0))).size
+
+
+def describe_device() -> dict[str, str]:
+    device = jax.devices()[0]
+    return {"device": device.device_kind, "jax": jax.__version__, "kernel": chosen("auto")}
+
+
+def bench(domains: tuple[str, ...], preset: str, members: tuple[int, ...]) -> dict[str, Any]:
+    """Every domain with every population, then the parts of the first domain's step. On a GPU beside the floor."""
+    data = {domain: collect_for_bench(domain) for domain in domains}
+    whole = [make_case(domain, preset, P, data=data[domain]) for domain in domains for P in members]
+    pieces = parts(make_case(domains[0], preset, members[-1], data=data[domains[0]]))
+    timings = time_cases([*whole, *pieces])
+    rows = [timing.to_json() for timing in timings]
+    report: dict[str, Any] = {"device": describe_device(), "preset": preset, "rows": rows}
+    if jax.default_backend() == "gpu":
+        rates = measure_rates()
+        report["rates"] = rates._asdict()
+        for case, row in zip(whole, rows, strict=False):
+            least = floor(case.spec, case.batch_size, parameters(case), rates)
+            row["floor"] = {f"{name}_ms": 1e3 * value for name, value in least._asdict().items()}
+            row["floor"]["total_ms"] = 1e3 * least.total
+    for case, row in zip(pieces, rows[len(whole) :], strict=True):
+        row["name"] = f"{domains[0]}: {case.name} alone"
+        del row["memory_mib"], row["member_mib"]  # they leave the data out, which is what is subtracted
+    return report

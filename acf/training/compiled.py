@@ -1,0 +1,13 @@
+"""Compiled programs are kept between runs, in the user's cache folder: the second run of a program starts at once."""
+
+import os
+from pathlib import Path
+
+import jax
+
+
+def keep_compiled_programs() -> None:
+    """Unless JAX was told where (`JAX_COMPILATION_CACHE_DIR`), or told not to (`JAX_ENABLE_COMPILATION_CACHE=0`)."""
+    if jax.config.values["jax_compilation_cache_dir"] is None:
+        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "acf-rl" / "jax"
+        jax.config.update("jax_compilation_cache_dir", str(folder))

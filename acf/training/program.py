@@ -1,0 +1,141 @@
+"""A population on this host's devices: compiled once, in groups that fit in memory, on data that may not."""
+
+import os
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh
+from jaxtyping import Array, Int
+
+from acf.data.transitions import Transitions
+from acf.errors import AcfError
+from acf.methods.base import Learner
+from acf.training import population
+from acf.training.population import Arrays, Batches, Schedule, State
+from acf.training.stream import Stream
+
+# Kernels that do not wait for each other run side by side: a step has many that are too small to fill a GPU.
+GPU_OPTIONS = {"xla_gpu_command_buffer_scheduling_mode": "CONCURRENT"}
+
+
+class Group(NamedTuple):
+    """Members that train at the same time."""
+
+    state: State
+    seeds: Int[Array, " P"]
+    hparams: Any
+
+
+class Program:
+    """Holds the state of all members on the devices and takes them through one chunk after the other.
+
+    All members train at once where they fit in the devices' memory, and otherwise in equal groups that take turns.
+    Data that fills more than half of the memory is streamed.
+    """
+
+    def __init__(
+        self,
+        learner: Learner,
+        schedule: Schedule,
+        data: Transitions,
+        seeds: Sequence[int],
+        hparams: Any,
+        state: State,
+        first: int = 0,
+    ):
+        members, needed = Group(state, jnp.array(seeds), hparams), 0
+        streamed = data.frames.nbytes > memory() // 2
+        for size in (n for n in range(len(seeds), 0, -1) if len(seeds) % n == 0):
+            mesh = population.member_mesh(size)
+            self._groups = [population.place(mesh, group) for group in _cut(members, size)]
+            self._arrays = None if streamed else _on_devices(mesh, data)
+            feed = _shape_of_batches(mesh, schedule, data, size) if self._arrays is None else self._arrays
+            chunk = population.make_chunk(learner, schedule, mesh, streamed)
+            self._chunk = _compile(chunk, *self._groups[0], feed, jnp.int32(first))
+            needed = _memory_of(self._chunk)
+            if needed <= memory():
+                break
+        else:
+            raise AcfError(
+                f"one member needs {needed / 2**30:.1f} GiB and the device has {memory() / 2**30:.1f}: "
+                "use a smaller batch or network"
+            )
+        self.memory = needed - (0 if streamed else data.frames.nbytes)
+        """Bytes of a device that the members of a group need together, the data apart."""
+        self._stream = Stream(data, schedule, mesh, [g.seeds for g in self._groups], first) if streamed else None
+
+    @property
+    def groups(self) -> int:
+        return len(self._groups)
+
+    @property
+    def streamed(self) -> bool:
+        return self._stream is not None
+
+    def chunk(self, first: int) -> dict[str, list[float]]:
+        """Take every member through the chunk that begins at step `first`: each term's mean, by member."""
+        done = []
+        for n, (state, seeds, hparams) in enumerate(self._groups):
+            feed = self._stream.take() if self._stream else self._arrays
+            state, means = self._chunk(state, seeds, hparams, feed, jnp.int32(first))
+            self._groups[n] = Group(state, seeds, hparams)
+            done.append(means)
+        return {name: np.concatenate([means[name] for means in done]).tolist() for name in done[0]}
+
+    def state(self) -> State:
+        """Of all members, on the host."""
+        return jax.tree.map(lambda *parts: np.concatenate(parts), *jax.device_get([g.state for g in self._groups]))
+
+    def diverged_at(self) -> list[int]:
+        return np.concatenate([group.state.diverged_at for group in self._groups]).tolist()
+
+    def close(self) -> None:
+        if self._stream:
+            self._stream.close()
+
+
+def memory() -> int:
+    """Bytes that one of this host's devices has."""
+    stats = jax.local_devices()[0].memory_stats()
+    return stats["bytes_limit"] if stats else os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def _cut(members: Group, size: int) -> list[Group]:
+    starts = range(0, len(members.seeds), size)
+    return [jax.tree.map(lambda leaf, start=start: leaf[start : start + size], members) for start in starts]
+
+
+def _on_devices(mesh: Mesh, data: Transitions) -> Arrays:
+    return population.place_shared(mesh, Arrays(*map(jnp.asarray, (data.frames, data.i, data.action, data.j))))
+
+
+def _shape_of_batches(mesh: Mesh, schedule: Schedule, data: Transitions, members: int) -> Any:
+    rows = (members, schedule.chunk * schedule.batch_size)
+    frames = jax.ShapeDtypeStruct((*rows, *data.frame_shape), jnp.uint8, sharding=population.by_member(mesh))
+    actions = jax.ShapeDtypeStruct(rows, data.action.dtype, sharding=population.by_member(mesh))
+    return Batches(frames, actions, frames)  # pyright: ignore[reportArgumentType] (shapes, not arrays)
+
+
+def _compile(chunk: Any, *args: Any) -> jax.stages.Compiled:
+    lowered = chunk.lower(*args)
+    if jax.default_backend() != "gpu":
+        return lowered.compile()
+    try:
+        return lowered.compile(compiler_options=GPU_OPTIONS)
+    except Exception as error:
+        if not any(option in str(error) for option in GPU_OPTIONS):
+            raise
+        return lowered.compile()  # this XLA does not know the option
+
+
+def _memory_of(compiled: jax.stages.Compiled) -> int:
+    """Bytes a device needs for arguments, results and everything between."""
+    found = compiled.memory_analysis()
+    if found is None:
+        return 0
+    return (
+        found.temp_size_in_bytes + found.argument_size_in_bytes + found.output_size_in_bytes - found.alias_size_in_bytes
+    )

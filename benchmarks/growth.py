@@ -1,0 +1,79 @@
+"""How a step's cost grows with the batch, the factors, the frames and the data: curves, as a picture and numbers.
+
+python benchmarks/growth.py --out results/speed
+"""
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import jax
+import numpy as np
+import tyro
+
+from acf.data.transitions import Transitions
+from acf.methods import get
+from acf.methods.base import Spec
+from acf.study import bench
+from acf.terminal import console, table
+
+DEFAULT = {"batch size N": 128, "factors K": 6, "frame size": 32, "transitions": 20_000}
+GPU = {
+    "batch size N": (64, 128, 256, 512, 1024),
+    "factors K": (2, 4, 8, 16, 32),
+    "frame size": (32, 64, 128),
+    "transitions": (20_000, 150_000, 600_000),
+}
+CPU = {"batch size N": (32, 64, 128), "factors K": (2, 4, 8), "frame size": (32, 64), "transitions": (5_000, 20_000)}
+
+
+def random_data(transitions: int, size: int, K: int) -> Transitions:
+    """A step's time does not depend on what is in the frames."""
+    rng = np.random.default_rng(0)
+    frames = rng.integers(0, 256, (transitions + 1, size, size, 3), np.uint8)
+    return Transitions(
+        frames=frames,
+        i=np.arange(transitions, dtype=np.int32),
+        action=rng.integers(0, 6, transitions).astype(np.int32),
+        j=np.arange(1, transitions + 1, dtype=np.int32),
+        episode=np.zeros(transitions + 1, np.int32),
+        action_names=tuple("abcdef"),
+        noop=0,
+        factors=rng.normal(size=(transitions + 1, K)).astype(np.float32),
+        factor_names=tuple(f"s{n}" for n in range(K)),
+        controllable=(True,) * K,
+    )
+
+
+@dataclass(frozen=True)
+class Args:
+    out: Path = Path("results/speed")
+    members: int = 1
+
+
+def main(args: Args) -> None:
+    gpu = jax.default_backend() == "gpu"
+    depth, hidden = (24, 256) if gpu else (8, 64)
+    base = Spec((32, 32, 3), 6, 0, 6, depth, hidden, bf16=gpu)
+    cases = []
+    for axis, values in (GPU if gpu else CPU).items():
+        for value in values:
+            at = DEFAULT | {axis: value}
+            size, K, N = at["frame size"], at["factors K"], at["batch size N"]
+            data = random_data(max(at["transitions"], 2 * N), size, K)
+            spec = replace(base, frame_shape=(size, size, 3), latents=K)
+            cases.append((axis, value, bench.Case(f"{axis} {value}", get("acf"), spec, args.members, N, {}, data)))
+    timings = bench.time_cases([case for *_, case in cases], chunks=2)
+    rows = table("", "", "ms a step and member", "MiB a member")
+    found: dict[str, list[dict[str, float]]] = {}
+    for (axis, value, _), timing in zip(cases, timings, strict=True):
+        rows.add_row(axis, f"{value:,}", f"{timing.member_ms:.3f}", f"{timing.memory_mib / args.members:.0f}")
+        found.setdefault(axis, []).append({"at": value, "member_ms": timing.member_ms, "mib": timing.memory_mib})
+    console.print(rows)
+    args.out.mkdir(parents=True, exist_ok=True)
+    about = bench.describe_device() | {"members": args.members, "default": DEFAULT}
+    (args.out / "growth.json").write_text(json.dumps(about | {"curves": found}, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main(tyro.cli(Args))

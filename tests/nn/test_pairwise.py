@@ -1,0 +1,117 @@
+"""Every pair of a batch: both implementations against the sum written out, values and gradients."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from cuda import lower_for_cuda
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from acf.nn import pairwise_pallas, pairwise_xla
+from acf.nn.kernel import chosen
+from acf.nn.pairwise import pairwise_sum
+
+KERNELS = ["xla", "pallas"]
+
+
+def operands(N=5, M=4, K=3, H=6, scale=1.0, seed=0):
+    rng = np.random.default_rng(seed)
+    shapes = [(N, K, H), (M, K), (K, H), (N, K, H)]
+    return [jnp.asarray(scale * rng.normal(size=shape), jnp.float32) for shape in shapes]
+
+
+def written_out(u, v, w, c):
+    """In float64, pair by pair."""
+    u, v, w, c = (np.asarray(x, np.float64) for x in (u, v, w, c))
+    pre = u[:, None] + w * v[None, :, :, None]  # [N, M, K, H]
+    return (c[:, None] * pre / (1 + np.exp(-pre))).sum((2, 3))
+
+
+def everything_at_once(u, v, w, c):
+    return jnp.einsum("ijkh,ikh->ij", jax.nn.silu(u[:, None] + w * v[None, :, :, None]), c)
+
+
+def gradients(f, g, args):
+    return jax.jit(jax.grad(lambda args: (f(*args) * g).sum()))(args)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("sizes", [(5, 4, 3, 6), (16, 16, 2, 64), (33, 70, 1, 40), (1, 1, 1, 1)])
+def test_value_and_gradient(kernel, sizes):
+    args = operands(*sizes)
+    g = jnp.asarray(np.random.default_rng(1).normal(size=sizes[:2]), jnp.float32)
+
+    def sums(*args):
+        return pairwise_sum(*args, kernel=kernel)
+
+    expected = written_out(*args)
+    np.testing.assert_allclose(jax.jit(sums)(*args), expected, rtol=1e-5, atol=1e-5 * abs(expected).max())
+    for found, reference in zip(gradients(sums, g, args), gradients(everything_at_once, g, args), strict=True):
+        np.testing.assert_allclose(found, reference, rtol=1e-5, atol=1e-5 * float(abs(reference).max()))
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.integers(1, 20), st.integers(1, 20), st.integers(1, 4), st.integers(1, 20), st.integers(0, 99))
+def test_any_size(N, M, K, H, seed):
+    args = operands(N, M, K, H, seed=seed)
+    expected = written_out(*args)
+    for kernel in KERNELS:
+        found = pairwise_sum(*args, kernel=kernel)
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5 * max(1, abs(expected).max()))
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_members_do_not_mix(kernel):
+    first, second = operands(seed=0), operands(seed=1)
+    stacked = [jnp.stack(pair) for pair in zip(first, second, strict=True)]
+    g = jnp.ones((5, 4))
+
+    def sums(*args):
+        return pairwise_sum(*args, kernel=kernel)
+
+    both = jax.jit(jax.vmap(lambda *args: jax.grad(lambda args: (sums(*args) * g).sum())(args)))(*stacked)
+    for n, args in enumerate((first, second)):
+        for found, alone in zip(both, gradients(sums, g, args), strict=True):
+            np.testing.assert_allclose(found[n], alone, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_large_pre_activations(kernel):
+    """u and w v of opposite sign, as far out as the factored exponentials go: neither overflows nor is 0 times ∞."""
+    u = jnp.array([-79.0, -40.0, 0.0, 40.0, 79.0])[:, None, None]
+    v = jnp.array([[-79.0], [-20.0], [0.0], [20.0], [79.0]])
+    w, c = jnp.ones((1, 1)), jnp.ones((5, 1, 1))
+    expected = written_out(u, v, w, c)
+    np.testing.assert_allclose(pairwise_sum(u, v, w, c, kernel=kernel), expected, rtol=1e-5, atol=1e-5)
+    found = gradients(lambda *args: pairwise_sum(*args, kernel=kernel), jnp.ones((5, 5)), (u, v, w, c))
+    assert all(jnp.isfinite(leaf).all() for leaf in found)
+
+
+def test_the_blocks_of_plain_jax_add_up(monkeypatch):
+    args = operands(N=13)
+    whole = pairwise_sum(*args, kernel="xla")
+    monkeypatch.setattr(pairwise_xla, "BLOCK", 2 * 4 * 6)  # two rows at a time, and one left over
+    np.testing.assert_allclose(pairwise_sum(*args, kernel="xla"), whole, rtol=1e-6, atol=1e-6)
+
+
+def test_memory_of_plain_jax_does_not_grow_with_all_pairs():
+    """N = 256, K = 8, H = 64: all pairs at once would be 134 MB; what is needed is a block and a few times N·K·H."""
+    args = operands(256, 256, 8, 64)
+    compiled = jax.jit(jax.grad(lambda args: pairwise_sum(*args, kernel="xla").sum())).lower(args).compile()
+    stats = compiled.memory_analysis()
+    assert stats is not None
+    assert stats.temp_size_in_bytes < 6 * 4 * pairwise_xla.BLOCK < 4 * 256 * 256 * 8 * 64
+
+
+def test_auto_is_plain_jax_without_a_gpu():
+    assert (chosen("auto"), chosen("pallas"), chosen("xla")) == ("xla", "pallas", "xla")
+
+
+def test_the_kernels_compile_for_a_gpu(monkeypatch):
+    """As far as that goes without one: down to Triton, in the paper's sizes, for a population."""
+    shapes = [(5, 6, 128, 256), (5, 6, 128), (5, 6, 256), (5, 6, 128, 256)]
+    args = [jax.ShapeDtypeStruct(shape, jnp.float32) for shape in shapes]
+    assert "pairwise_forward" in lower_for_cuda(monkeypatch, jax.vmap(pairwise_pallas.forward), *args)
+    args[3] = jax.ShapeDtypeStruct((5, 128, 128), jnp.float32)
+    assert "pairwise_backward" in lower_for_cuda(monkeypatch, jax.vmap(pairwise_pallas.backward), *args)
