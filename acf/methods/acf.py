@@ -142,4 +142,4 @@ def taken(values: Float[Array, "N A"], action: Int[Array, " N"]) -> Float[Array,
     return jnp.take_along_axis(values, action[:, None], axis=1)[:, 0]
 
 
-METHOD = Method("acf", ACF, HParams, loss)
+METHOD = Method("acf", ACF, HParams, loss, scores=lambda model, z_next, z: model.energies.scores(z_next, z))

@@ -1,16 +1,37 @@
-"""The whole protocol: held-out episodes, R² matrices, scores, oracle and chance."""
+"""The whole protocol: held-out episodes, R² matrices, scores and their intervals, oracle and chance."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Array, Bool, Int, Real
+from jaxtyping import Array, Bool, Float, Int, Real
 
-from acf.metrics.regression import check_finite, r2_matrix
-from acf.metrics.scores import Scores, score
+from acf.metrics.bootstrap import interval, r2_draws
+from acf.metrics.checks import check_finite
+from acf.metrics.dci import DCI, dci
+from acf.metrics.mcc import mcc
+from acf.metrics.regression import held_out_errors, r2_of
+from acf.metrics.scores import SCORES, Scores, score
 
 # More rows cost time and memory and no longer move R² in its third digit.
 _MAX_ROWS = 10_000
+
+
+@dataclass(frozen=True, eq=False)
+class CodeScores(Scores):
+    """Everything about one code: a member's latents, the oracle's or chance's.
+
+    `intervals` has the 95 % bootstrap interval over the test episodes of each score, under the matching found on all of
+    them, and `r2_interval` those of the matrix.
+    """
+
+    intervals: dict[str, tuple[float, float] | None]
+    r2_interval: Float[np.ndarray, "2 d K"]
+    mcc_pearson: float
+    mcc_spearman: float
+    disentanglement: float
+    completeness: float
+    informativeness: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,9 +42,9 @@ class Evaluation:
     diagonal where factors depend on each other. `chance` has the first member's latents, shuffled against the factors.
     """
 
-    members: tuple[Scores, ...]
-    oracle: Scores
-    chance: Scores
+    members: tuple[CodeScores, ...]
+    oracle: CodeScores
+    chance: CodeScores
 
 
 def evaluate(
@@ -41,20 +62,52 @@ def evaluate(
     """
     z, s, episode = np.asarray(z), np.asarray(s), np.asarray(episode)
     _check(z, s, episode)
-    split_rng, chance_rng = np.random.default_rng(seed).spawn(2)
-    fit, val, test = _split(split_rng, episode)
+    split_rng, chance_rng, draw_rng = np.random.default_rng(seed).spawn(3)
+    rows = _split(split_rng, episode)
+    s_splits, test = [s[part] for part in rows], rows[2]
 
-    # Oracle and chance ride along as some more latents, whatever d and K are.
-    members, n, d = z.shape
-    K = s.shape[1]
-    columns = np.concatenate([*z, s, z[0, chance_rng.permutation(n)]], axis=1)
-    r2 = r2_matrix(columns[fit], s[fit], columns[val], s[val], columns[test], s[test], seed=seed)
-    of_members, of_oracle, of_chance = np.split(r2, [members * d, members * d + K])
-    return Evaluation(
-        members=tuple(score(r2, controllable) for r2 in of_members.reshape(members, d, K)),
-        oracle=score(of_oracle, controllable),
-        chance=score(of_chance, controllable),
+    # Oracle and chance are two more codes, whatever d and K are.
+    codes = [*z, s, z[0, chance_rng.permutation(z.shape[1])]]
+    columns = np.concatenate(codes, axis=1)
+    errors = held_out_errors([columns[part] for part in rows], s_splits, seed=seed)
+    ends = np.cumsum([code.shape[1] for code in codes])[:-1]
+    r2s = np.split(r2_of(errors).astype(np.float32), ends)
+    draws = np.split(r2_draws(draw_rng, errors, episode[test]), ends, axis=1)
+    dcis = dci([[code[part] for part in rows] for code in codes], s_splits, seed=seed)
+    *members, oracle, chance = (
+        _code_scores(code[test], s[test], *results, controllable)
+        for code, *results in zip(codes, r2s, draws, dcis, strict=True)
     )
+    return Evaluation(tuple(members), oracle, chance)
+
+
+def _code_scores(
+    z: Real[np.ndarray, "n d"],
+    s: Real[np.ndarray, "n K"],
+    r2: Float[np.ndarray, "d K"],
+    draws: Float[np.ndarray, "draws d K"],
+    dci: DCI,
+    controllable: Bool[Array | np.ndarray, " K"] | Sequence[bool] | None,
+) -> CodeScores:
+    own = score(r2, controllable)
+    of_draws = [score(draw, controllable, matching=own.matching) for draw in draws]
+    return CodeScores(
+        **vars(own),
+        intervals={name: _interval([getattr(draw, name) for draw in of_draws]) for name in SCORES},
+        r2_interval=interval(draws),
+        mcc_pearson=mcc(z, s, "pearson").value,
+        mcc_spearman=mcc(z, s, "spearman").value,
+        disentanglement=dci.disentanglement,
+        completeness=dci.completeness,
+        informativeness=dci.informativeness,
+    )
+
+
+def _interval(values: list[float | None]) -> tuple[float, float] | None:
+    if None in values:
+        return None
+    low, high = interval(np.array(values, np.float64))
+    return float(low), float(high)
 
 
 def _check(

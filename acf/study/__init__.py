@@ -1,1 +1,1 @@
-"""Whole experiments: collect, train and evaluate in one go."""
+"""Whole experiments."""
