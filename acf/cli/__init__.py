@@ -12,6 +12,8 @@ from tyro.conf import subcommand
 from acf.cli.collect import Collect
 from acf.cli.data import Data
 from acf.cli.domains import Domains
+from acf.cli.evaluate import Evaluate
+from acf.cli.report import Report
 from acf.cli.run import Run
 from acf.cli.train import Train
 from acf.errors import AcfError
@@ -22,6 +24,8 @@ Command = (
     | Annotated[Collect, subcommand("collect")]
     | Annotated[Data, subcommand("data")]
     | Annotated[Train, subcommand("train")]
+    | Annotated[Evaluate, subcommand("evaluate")]
+    | Annotated[Report, subcommand("report")]
 )
 
 

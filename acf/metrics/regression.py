@@ -40,8 +40,8 @@ def r2_matrix(
     validation error. All start from the same random weights and see the same minibatches, so an entry depends on its
     own pair and the seed, not on its place or its neighbours. Constant latents and constant factors give 0.
     """
-    *members, _, d = np.shape(z_fit)
     r2 = r2_of(held_out_errors((z_fit, z_val, z_test), (s_fit, s_val, s_test), seed=seed))
+    *members, _, d = np.shape(z_fit)
     return r2.reshape(*members, d, -1).astype(np.float32)
 
 
