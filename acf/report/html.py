@@ -61,6 +61,7 @@ def heat_table(
     column of each row that is its own.
     """
     head = "".join(f"<th scope='col'><span>{escape(column)}</span></th>" for column in columns)
+    upright = " class='upright'" if max(map(len, columns)) > 6 else ""
     lines = []
     for i, label in enumerate(rows):
         cells = []
@@ -76,6 +77,6 @@ def heat_table(
         key = i if keys is None else keys[i]
         lines.append(f"<tr data-row='{key}'><th scope='row'>{escape(label)}</th>{''.join(cells)}</tr>")
     return (
-        f"<table class='heat' data-heat='{name}'><caption>{caption}</caption>"
-        f"<thead><tr><td></td>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
+        f"<div class='heatmap'><p>{caption}</p><table class='heat' data-heat='{name}'>"
+        f"<thead{upright}><tr><td></td>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table></div>"
     )

@@ -60,13 +60,13 @@ def _strips(look: Look, member: int) -> str:
             "stds": [] if t.factor_stds is None else t.factor_stds.round(3).tolist(),
             "low": low.round(3).tolist(),
             "high": high.round(3).tolist(),
-            "own": look.members[member].get("matching", {k: -1})[k],
+            "own": look.members[member]["matching"][k] if look.has_factors else -1,
         }
         ends = f"<small>from {t.values[0]:.2f} to {t.values[-1]:.2f}</small>"
         figures.append(
             f"<figure class='latent' data-latent='{k}' data-about='{escape(json.dumps(about))}'>"
             f"<figcaption>{escape(latent_label(look, member, k))}<br>{ends}</figcaption>"
-            f"<div class='strip' style='aspect-ratio:{steps * w}/{2 * h};max-width:{steps * max(w, 64)}px'>"
+            f"<div class='strip' style='--steps:{steps};aspect-ratio:{steps * w}/{2 * h};max-width:{steps * max(w, 80)}px'>"
             f"<img alt='frames from low to high values of latent z{k}' src='{data_uri(png(picture))}'></div></figure>"
         )
     return f"<div class='strips'>{''.join(figures)}</div>"

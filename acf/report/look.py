@@ -8,6 +8,8 @@ from jaxtyping import Float, Int, UInt8
 
 from acf.report.traversal import Traversal
 
+FOUND, PARTLY = 0.9, 0.5  # R² of a factor with its latent, from which on it is called so
+
 EffectPictures = dict[tuple[int, int], UInt8[np.ndarray, "h w 3"]]  # (action, latent): mean frame of where it acts
 
 
@@ -59,14 +61,18 @@ def matched_latent(code: dict[str, Any], factor: int) -> int | None:
 
 def latent_order(member: dict[str, Any], n_latents: int) -> list[int]:
     """Latents in the order of the factors they stand for, those that stand for none last."""
-    matching = member.get("matching", [-1] * n_latents)
+    matching = member.get("matching", [-1] * n_latents)  # without true factors there is none
     return sorted(range(n_latents), key=lambda k: (matching[k] < 0, matching[k], k))
 
 
 def latent_label(look: Look, member: int, latent: int, arrow: str = " → ") -> str:
-    """`z2 → taxi_x`, or `z2` where it stands for no factor."""
-    factor = look.members[member].get("matching", {latent: -1})[latent]
-    return f"z{latent}" if factor < 0 else f"z{latent}{arrow}{look.factor_names[factor]}"
+    """`z2 → taxi_x`; `z2 (taxi_x?)` where it is matched but tells little; `z2` where it stands for no factor."""
+    code = look.members[member]
+    factor = code["matching"][latent] if look.has_factors else -1
+    if factor < 0:
+        return f"z{latent}"
+    name = look.factor_names[factor]
+    return f"z{latent}{arrow}{name}" if code["r2"][latent][factor] >= PARTLY else f"z{latent}{arrow[:1]}({name}?)"
 
 
 def aligned_r2(code: dict[str, Any]) -> Float[np.ndarray, "K K"]:

@@ -72,7 +72,7 @@ def _comparison(looks: Sequence[Look], groups: list[Group], comparison: list[Dra
     why = f"<p>Without true factors, and so without R²: {escape(', '.join(left_out))}.</p>" if left_out else ""
     if not groups:
         return f"<section><h2>Comparison</h2>{why}</section>"
-    columns = ("domain", "method", "seeds", "diag", "off-diag", "oracle's off-diag", "chance's diag")
+    columns = ("domain", "method", "seeds", "diag", "off-diag", "oracle: diag", "off-diag", "chance: diag", "off-diag")
     rows = [
         (
             escape(g.domain),
@@ -80,15 +80,14 @@ def _comparison(looks: Sequence[Look], groups: list[Group], comparison: list[Dra
             str(len(g.members)),
             score_cell(*g.mean_std("diag"), seeds=len(g.members)),
             score_cell(*g.mean_std("off_diag"), seeds=len(g.members)),
-            f"{g.level('oracle', 'off_diag'):.3f}",
-            f"{g.level('chance', 'diag'):.3f}",
+            *(f"{g.level(kind, score):.3f}" for kind in ("oracle", "chance") for score in ("diag", "off_diag")),
         )
         for g in groups
     ]
     return (
         "<section class='comparison'><h2>Comparison</h2>"
         "<p>Left: how much a latent tells about a factor that is not its own. Right: how much it tells about its own. "
-        "The green line is what the true factors themselves score on this data, the dotted one is chance.</p>"
+        "The green line is what the true factors themselves score on this data, the dotted one is chance; error bars are the standard deviation over seeds.</p>"
         f"{svg_figure(comparison[0], 'Bars of the off-diagonal and diagonal score of every method and domain')}"
         f"{table(columns, rows)}{why}</section>"
     )

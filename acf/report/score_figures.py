@@ -5,7 +5,7 @@ import numpy as np
 from acf.report.colours import CATEGORIES, CHANCE, ORACLE
 from acf.report.drawing import Drawing, heatmap, new_figure, plain
 from acf.report.groups import Group
-from acf.report.look import Look, aligned_r2, latent_label, matched_latent, mean_std
+from acf.report.look import Look, aligned_r2, matched_latent, mean_std
 
 MAX_POINTS = 600
 
@@ -43,7 +43,8 @@ def per_factor(look: Look) -> Drawing:
     figure = new_figure(max(3.6, 0.8 * K + 1.6), 2.8)
     axes = figure.subplots()
     x = np.arange(K)
-    axes.bar(x, mean, 0.6, color=CATEGORIES[0], alpha=0.85, label="mean over seeds", yerr=std, capsize=3)
+    spread = {"yerr": std, "capsize": 3} if len(own) > 1 else {}
+    axes.bar(x, mean, 0.6, color=CATEGORIES[0], alpha=0.85, label="mean over seeds", **spread)
     for n, values in enumerate(own):
         axes.plot(x + 0.18, values, ".", ms=5, color="#222222", label="a seed" if not n else None)
     _marks(axes, x, oracle, chance, 0.36)
@@ -82,7 +83,8 @@ def bars(groups: list[Group]) -> Drawing:
             for group in of_domain:
                 mean, std = group.mean_std(score)
                 oracle, chance = group.level("oracle", score), group.level("chance", score)
-                axes.bar(x, mean, 0.8, yerr=std, capsize=3, color=colour[group.label], label=group.label)
+                spread = {"yerr": std, "capsize": 3} if len(group.members) > 1 else {}
+                axes.bar(x, mean, 0.8, color=colour[group.label], label=group.label, **spread)
                 _marks(axes, np.array([x]), np.array([oracle]), np.array([chance]), 0.46)
                 rows.append((domain, group.label, score, mean, std, len(group.members), oracle, chance))
                 x += 1
@@ -110,7 +112,7 @@ def scatter(look: Look, member: int) -> Drawing:
     figure = new_figure(2.1 * columns + 0.3, 2.1 * lines)
     grid = figure.subplots(lines, columns, squeeze=False).ravel()
     for axes, (k, j) in zip(grid, pairs, strict=False):
-        axes.plot(s[:, j], z[:, k], "o", ms=2.2, mew=0, alpha=0.5, color=CATEGORIES[0])
+        axes.plot(_apart(s[:, j]), z[:, k], "o", ms=2.2, mew=0, alpha=0.5, color=CATEGORIES[0])
         r2, best = code["r2"][k][j], look.scores["oracle"]["r2"][j][j]
         axes.set_title(f"R² {r2:.3f} (oracle {best:.3f}, chance {look.scores['chance']['diag']:.3f})", fontsize=6.5)
         axes.set_xlabel(f"true {names[j]}", fontsize=8)
@@ -122,6 +124,14 @@ def scatter(look: Look, member: int) -> Drawing:
     rows = [(names[j], k, s[n, j], z[n, k]) for k, j in pairs for n in range(len(s))]
     title = f"Matched latents against true factors, {look.what}, seed {code['seed']}"
     return Drawing(f"scatter-member{member}", title, figure, ("factor", "latent", "s", "z"), rows)
+
+
+def _apart(s: np.ndarray) -> np.ndarray:
+    """Values of a factor with few levels, spread a little so that dots do not hide each other."""
+    levels = np.unique(s)
+    if len(levels) > 20 or len(levels) < 2:
+        return s
+    return s + np.random.default_rng(0).uniform(-0.25, 0.25, len(s)) * np.diff(levels).min()
 
 
 def _own(code: dict, K: int) -> np.ndarray:

@@ -7,9 +7,7 @@ import numpy as np
 from acf.metrics import SCORES
 from acf.report.drawing import Drawing
 from acf.report.html import escape, heat_table, png_figure, svg_figure, table
-from acf.report.look import Look, aligned_r2, latent_label, latent_order, matched_latent, mean_std
-
-FOUND, PARTLY = 0.9, 0.5  # R² of a factor with its latent, mean over the seeds
+from acf.report.look import FOUND, PARTLY, Look, aligned_r2, latent_label, latent_order, matched_latent, mean_std
 
 NO_FACTORS = (
     "<p class='lead'>This data has no true factors, so there is nothing to score the latents against: no R², no oracle. "
@@ -110,7 +108,8 @@ def _other(look: Look, row: np.ndarray, j: int) -> str:
     others = np.where(np.arange(len(row)) == j, -1, np.nan_to_num(row, nan=-1))
     if others.max() < 0:
         return "–"
-    return f"{others.max():.3f}" + (f" <small>{escape(look.factor_names[others.argmax()])}</small>" if others.max() >= 0.01 else "")
+    name = f" <small>{escape(look.factor_names[others.argmax()])}</small>" if others.max() >= 0.01 else ""
+    return f"{others.max():.3f}{name}"
 
 
 def _number(value: float | None) -> str:
@@ -137,8 +136,8 @@ def r2_matrices(look: Look) -> str:
     others += heat_table("r2-chance", "Chance: shuffled pairs", chance, rows, names)
     return (
         "<h3>Which latent knows which factor</h3><p>R² of each true factor (columns) from each latent alone (rows); the "
-        "outlined cell is the latent's own factor. Perfect is dark in the outlined cells and, elsewhere, as pale as the "
-        f"oracle. <span class='needs-script'>Point at a cell for its numbers.</span></p>"
+        "outlined cell is the factor it is matched to, with a question mark where it tells less than half of it. Perfect is dark in the outlined cells and, elsewhere, as pale as the "
+        "oracle. <span class='needs-script'>Point at a cell for its numbers.</span></p>"
         f"<div class='matrices'>{members}{others}</div>"
     )
 
@@ -182,7 +181,8 @@ def per_factor(look: Look, drawings: dict[str, Drawing]) -> str:
     if not look.has_factors:
         return ""
     alt = "R² of each factor with its latent, beside oracle and chance"
-    return f"<h3>Score per factor</h3>{svg_figure(drawings['per-factor'], alt)}"
+    note = "In brackets: factors that no action controls." if not all(look.scores["controllable"]) else ""
+    return f"<h3>Score per factor</h3><p>{note}</p>{svg_figure(drawings['per-factor'], alt)}"
 
 
 def all_scores(look: Look) -> str:
@@ -199,7 +199,7 @@ def _score_cells(code: dict[str, Any]) -> list[str]:
     cells = []
     for name in LABELS:
         ends = code["intervals"].get(name) if name in SCORES else None
-        cells.append(_number(code[name]) + (f"<br><small>{ends[0]:.3f} – {ends[1]:.3f}</small>" if ends else ""))
+        cells.append(_number(code[name]) + (f"<br><small class='ends'>{ends[0]:.3f} – {ends[1]:.3f}</small>" if ends else ""))
     return cells
 
 

@@ -33,7 +33,7 @@ for (const stage of all(".stage")) {
     for (let s = 0; s < n; s++)
       samples.getContext("2d").drawImage(
         sheet, step * w, (1 + s) * h, w, h, (s % columns) * w, Math.floor(s / columns) * h, w, h);
-    stage.querySelector(".value").textContent = `${about.values[step].toFixed(2)} (${about.counts[step]} frames)`;
+    stage.querySelector(".value").textContent = `${about.values[step].toFixed(2)}, ${about.counts[step]} frames`;
     for (const row of all(".factor", stage)) {
       const j = Number(row.dataset.factor);
       const [m, s, low, high] = [about.means[step][j], about.stds[step][j], about.low[j], about.high[j]];
