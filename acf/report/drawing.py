@@ -41,7 +41,8 @@ class Drawing:
 
         file = io.BytesIO()
         with mpl.rc_context({"svg.hashsalt": "acf"}):  # the same figure is the same file
-            self.figure.savefig(file, format=kind, metadata={"Date": None} if kind == "svg" else None, **options)
+            metadata = {"Date": None} if kind == "svg" else None
+            self.figure.savefig(file, format=kind, metadata=metadata, bbox_inches="tight", **options)
         return file.getvalue()
 
 
