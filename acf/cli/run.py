@@ -73,7 +73,8 @@ class Run:
             hparams=self.hparams,
             epochs=self.epochs,
         )
-        was_finished = (out / REPORT).exists() and read_scores(out) is not None
+        if (out / REPORT).exists() and (scores := read_scores(out)):
+            return out, scores, True
         with status("evaluating"):
-            (scores,) = [read_scores(out)] if was_finished else report_runs([out])
-        return out, scores, was_finished
+            (scores,) = report_runs([out])
+        return out, scores, False

@@ -54,7 +54,7 @@ class Method:
     hparams: type
     loss: Callable[[Any, Batch, PRNGKeyArray, Any], tuple[Float[Array, ""], Terms]]
     scores: Callable[[Any, Array, Array], Float[Array, "N K A"]] | None = None
-    """`scores(model, z_next, z)`: `∂E_k(z'_k, a, z) / ∂z'_k`, for a method with an energy for each latent and action."""
+    """`scores(model, z_next, z)`: `∂E_k(z'_k, a, z) / ∂z'_k`, for methods with an energy a latent and action."""
 
     def bind(self, spec: Spec) -> "Learner":
         """The method as pure functions for data of this shape. The module is split once, here."""

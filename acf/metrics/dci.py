@@ -82,7 +82,7 @@ def dci_of(importance: Float[Array | np.ndarray, "d K"], informativeness: float)
 
 
 def _specialised(importance: Float[np.ndarray, "rows columns"]) -> float:
-    """1 - entropy of each row over the columns, averaged by the rows' share of all importance; 0 where there is none."""
+    """1 - entropy of each row over the columns, averaged by the rows' share of the total; 0 where that is 0."""
     total = importance.sum()
     if not total:
         return 0.0

@@ -75,8 +75,8 @@ def evaluate(
     draws = np.split(r2_draws(draw_rng, errors, episode[test]), ends, axis=1)
     dcis = dci([[code[part] for part in rows] for code in codes], s_splits, seed=seed)
     *members, oracle, chance = (
-        _code_scores(code[test], s[test], *results, controllable)
-        for code, *results in zip(codes, r2s, draws, dcis, strict=True)
+        _code_scores(code[test], s[test], r2, of_code, dci, controllable)
+        for code, r2, of_code, dci in zip(codes, r2s, draws, dcis, strict=True)
     )
     return Evaluation(tuple(members), oracle, chance)
 

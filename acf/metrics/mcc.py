@@ -35,14 +35,14 @@ def mcc(
     >>> round(mcc(s**9, s, "spearman").value, 6)
     1.0
     """
-    z, s = check_columns("z", z, "latent"), check_columns("s", s, "factor")
-    check_same_rows(z=z, s=s)
+    latents, factors = check_columns("z", z, "latent"), check_columns("s", s, "factor")
+    check_same_rows(z=latents, s=factors)
     if kind == "spearman":
-        z, s = rankdata(z, axis=0), rankdata(s, axis=0)
-    correlation = np.abs(_unit(z).T @ _unit(s))
+        latents, factors = rankdata(latents, axis=0), rankdata(factors, axis=0)
+    correlation = np.abs(_unit(latents).T @ _unit(factors))
     matching = match(correlation)
-    latents = np.flatnonzero(matching >= 0)
-    return MCC(float(correlation[latents, matching[latents]].mean()), correlation, matching)
+    matched = np.flatnonzero(matching >= 0)
+    return MCC(float(correlation[matched, matching[matched]].mean()), correlation, matching)
 
 
 def _unit(x: Float[np.ndarray, "n c"]) -> Float[np.ndarray, "n c"]:

@@ -16,13 +16,13 @@ def actions(look: Look) -> str:
     )
     if look.effects is None:
         why = (
-            f"The method {escape(look.scores['method'])} has no energy for each latent and action, so there is no score "
-            "difference to show; the map below is of the latents themselves."
+            f"The method {escape(look.scores['method'])} has no energy for each latent and action, so there is no "
+            "score difference to show; the map below is of the latents themselves."
         )
     else:
         why = (
-            "The score difference is how strongly, by the trained energies, an action pushes a latent away from where it "
-            "would go by itself. Where each action pushes one latent only (1-sparsity 1), the factors are identified."
+            "The score difference is how strongly, by the trained energies, an action pushes a latent away from where "
+            "it would go by itself. Where each action pushes only one latent (1-sparsity 1), factors are identified."
         )
     return f"<h3>What the actions do</h3><p>{why}</p>{members}"
 
@@ -69,17 +69,17 @@ def _effects(look: Look, n: int) -> str:
         rest = max(1 - float(moved[:, a].sum()), 0)
         lines.append(f"<tr><th scope='row'>{escape(names[a])}</th>{cells}<td class='none'>{rest:.0%}</td></tr>")
     return (
-        f"<p>{_sentence(look, n, moved)} Below, the share of held-out states in which the action moves that latent most, and "
-        "the mean frame of those states (brightness stretched): where the action acts.</p>"
-        f"<div class='wide'><table class='effects' data-effects='{n}'><thead><tr><td></td>{head}<th scope='col'>none</th></tr>"
-        f"</thead><tbody>{''.join(lines)}</tbody></table></div>"
+        f"<p>{_sentence(look, n, moved)} Below, the share of held-out states in which the action moves that latent "
+        "most, and the mean frame of those states (brightness stretched): where the action acts.</p>"
+        f"<div class='wide'><table class='effects' data-effects='{n}'><thead><tr><td></td>{head}"
+        f"<th scope='col'>none</th></tr></thead><tbody>{''.join(lines)}</tbody></table></div>"
     )
 
 
 def _effect_cell(picture: np.ndarray | None, share: float) -> str:
     if picture is None:
         return f"<td class='none'>{share:.0%}</td>"
-    return f"<td style='opacity:{0.35 + 0.65 * share:.2f}'><img src='{data_uri(png(picture))}' alt=''><br>{share:.0%}</td>"
+    return f"<td style='opacity:{0.35 + 0.65 * share:.2f}'><img src='{data_uri(png(picture))}' alt='mean frame'><br>{share:.0%}</td>"
 
 
 def _sentence(look: Look, n: int, moved: np.ndarray) -> str:

@@ -11,8 +11,7 @@ from matplotlib.figure import Figure
 
 from acf.report.colours import HEAT, MISSING
 
-CMAP = LinearSegmentedColormap.from_list("acf", HEAT)
-CMAP.set_bad(MISSING)
+CMAP = LinearSegmentedColormap.from_list("acf", HEAT).with_extremes(bad=MISSING)
 
 
 @dataclass(frozen=True, eq=False)

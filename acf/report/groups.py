@@ -1,4 +1,4 @@
-"""Runs that belong together: one bar in a comparison is one method with one setting on one domain, over all its seeds."""
+"""Runs that belong together: a bar of a comparison is one method with one setting on one domain, over all seeds."""
 
 import json
 from collections.abc import Sequence

@@ -11,14 +11,16 @@ from acf.report.look import Look, latent_label, latent_order
 
 def traversals(look: Look) -> str:
     members = "".join(
-        f"<div class='member' data-member='{n}'>{_stage(look)}{_strips(look, n)}</div>" for n in range(len(look.members))
+        f"<div class='member' data-member='{n}'>{_stage(look)}{_strips(look, n)}</div>"
+        for n in range(len(look.members))
     )
     frames = "".join(f"<img src='{data_uri(png(frame))}' alt='a held-out frame'>" for frame in look.gallery)
     return (
         f"<h3>What it sees</h3><div class='gallery'>{frames}</div>"
         "<h3>What each latent holds</h3><p>Real frames from held-out episodes, from low to high values of one latent: "
-        "above their mean (brightness stretched), below a random one. What changes along a row is what the latent holds; "
-        "what blurs or jumps about is what it ignores. <span class='needs-script'>Choose a latent and slide.</span></p>"
+        "above their mean (brightness stretched), below a random one. What changes along a row is what the latent "
+        "holds; what blurs or jumps about is what it ignores. "
+        "<span class='needs-script'>Choose a latent and slide.</span></p>"
         f"{members}"
     )
 
@@ -45,7 +47,9 @@ def _strips(look: Look, member: int) -> str:
     low = high = np.zeros(0)
     if look.factors is not None:
         low, high = look.factors.min(axis=0), look.factors.max(axis=0)
-    bright = np.split(stretch(np.concatenate([t.means for t in all_of])), np.cumsum([len(t.values) for t in all_of])[:-1])
+    bright = np.split(
+        stretch(np.concatenate([t.means for t in all_of])), np.cumsum([len(t.values) for t in all_of])[:-1]
+    )
     figures = []
     for k in latent_order(look.members[member], look.n_latents):
         t = all_of[k]
@@ -62,11 +66,12 @@ def _strips(look: Look, member: int) -> str:
             "high": high.round(3).tolist(),
             "own": look.members[member]["matching"][k] if look.has_factors else -1,
         }
+        style = f"--steps:{steps};aspect-ratio:{steps * w}/{2 * h};max-width:{steps * max(w, 80)}px"
         ends = f"<small>from {t.values[0]:.2f} to {t.values[-1]:.2f}</small>"
         figures.append(
             f"<figure class='latent' data-latent='{k}' data-about='{escape(json.dumps(about))}'>"
             f"<figcaption>{escape(latent_label(look, member, k))}<br>{ends}</figcaption>"
-            f"<div class='strip' style='--steps:{steps};aspect-ratio:{steps * w}/{2 * h};max-width:{steps * max(w, 80)}px'>"
+            f"<div class='strip' style='{style}'>"
             f"<img alt='frames from low to high values of latent z{k}' src='{data_uri(png(picture))}'></div></figure>"
         )
     return f"<div class='strips'>{''.join(figures)}</div>"

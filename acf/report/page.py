@@ -87,7 +87,8 @@ def _comparison(looks: Sequence[Look], groups: list[Group], comparison: list[Dra
     return (
         "<section class='comparison'><h2>Comparison</h2>"
         "<p>Left: how much a latent tells about a factor that is not its own. Right: how much it tells about its own. "
-        "The green line is what the true factors themselves score on this data, the dotted one is chance; error bars are the standard deviation over seeds.</p>"
+        "The green line is what the true factors themselves score on this data, the dotted one is chance; error bars "
+        "are the standard deviation over seeds.</p>"
         f"{svg_figure(comparison[0], 'Bars of the off-diagonal and diagonal score of every method and domain')}"
         f"{table(columns, rows)}{why}</section>"
     )
@@ -123,11 +124,11 @@ def _chooser(look: Look, number: int) -> str:
 
 def _foot() -> str:
     return (
-        "<footer><h3>How to read the scores</h3><p>A small network predicts each true factor from each latent alone, on "
-        "episodes that training never saw; R² is how much of the factor's variance it explains there. Each latent is "
-        "matched to one factor. <b>diag</b> is the mean R² of the matched pairs (1 is best), <b>off-diag</b> the mean "
-        "of each latent's largest R² with any <em>other</em> factor (0 is best). Where factors depend on each other even "
-        "a perfect encoder leaves something there: the <b>oracle</b>, the true factors in place of the latents, shows "
-        "how much. <b>Chance</b> is the level of shuffled pairs. Intervals hold 95 % of test sets drawn again, "
-        f"episode by episode.</p><p class='made'>Made by acf-rl {__version__}.</p></footer>"
+        "<footer><h3>How to read the scores</h3><p>A small network predicts each true factor from each latent alone, "
+        "on episodes that training never saw; R² is how much of the factor's variance it explains there. Each latent "
+        "is matched to one factor. <b>diag</b> is the mean R² of the matched pairs (1 is best), <b>off-diag</b> the "
+        "mean of each latent's largest R² with any <em>other</em> factor (0 is best). Where factors depend on each "
+        "other even a perfect encoder leaves something there: the <b>oracle</b>, the true factors in place of the "
+        "latents, shows how much. <b>Chance</b> is the level of shuffled pairs. Intervals hold 95 % of test sets drawn "
+        f"again, episode by episode.</p><p class='made'>Made by acf-rl {__version__}.</p></footer>"
     )

@@ -10,8 +10,8 @@ from acf.report.html import escape, heat_table, png_figure, svg_figure, table
 from acf.report.look import FOUND, PARTLY, Look, aligned_r2, latent_label, latent_order, matched_latent, mean_std
 
 NO_FACTORS = (
-    "<p class='lead'>This data has no true factors, so there is nothing to score the latents against: no R², no oracle. "
-    "What can be shown is what the latents hold and what the actions do to them.</p>"
+    "<p class='lead'>This data has no true factors, so there is nothing to score the latents against: no R², no "
+    "oracle. What can be shown is what the latents hold and what the actions do to them.</p>"
 )
 MORE = {
     "mcc_pearson": "MCC, Pearson",
@@ -57,10 +57,12 @@ def _card(look: Look, score: str, label: str, meaning: str) -> str:
         low, high = members[0]["intervals"][score]
         spread = f"95 % interval {low:.3f} to {high:.3f}"
     return (
-        f"<div class='card'><p class='label'>{label}</p><p class='big'>{value['mean']:.3f}</p><p class='spread'>{spread}</p>"
-        f"<div class='gauge'><i class='fill' style='width:{_percent(value['mean'])}'></i>"
-        f"<i class='tick oracle' style='left:{_percent(oracle)}'></i><i class='tick chance' style='left:{_percent(chance)}'></i>"
-        f"</div><p class='levels'><span class='oracle'>oracle {oracle:.3f}</span> "
+        f"<div class='card'><p class='label'>{label}</p><p class='big'>{value['mean']:.3f}</p>"
+        f"<p class='spread'>{spread}</p><div class='gauge'>"
+        f"<i class='fill' style='width:{_percent(value['mean'])}'></i>"
+        f"<i class='tick oracle' style='left:{_percent(oracle)}'></i>"
+        f"<i class='tick chance' style='left:{_percent(chance)}'></i></div>"
+        f"<p class='levels'><span class='oracle'>oracle {oracle:.3f}</span> "
         f"<span class='chance'>chance {chance:.3f}</span></p><p class='meaning'>{meaning}</p></div>"
     )
 
@@ -131,13 +133,16 @@ def r2_matrices(look: Look) -> str:
         seeds = f"over {len(look.members)} seeds"
         others += heat_table("r2-mean", f"Mean {seeds}", mean, rows, names, outlined=own)
         others += heat_table("r2-std", f"Standard deviation {seeds}", std, rows, names, outlined=own)
-    others += heat_table("r2-oracle", "Oracle: true factors as latents", aligned_r2(look.scores["oracle"]), names, names)
+    others += heat_table(
+        "r2-oracle", "Oracle: true factors as latents", aligned_r2(look.scores["oracle"]), names, names
+    )
     chance = aligned_r2(look.scores["chance"])
     others += heat_table("r2-chance", "Chance: shuffled pairs", chance, rows, names)
     return (
-        "<h3>Which latent knows which factor</h3><p>R² of each true factor (columns) from each latent alone (rows); the "
-        "outlined cell is the factor it is matched to, with a question mark where it tells less than half of it. Perfect is dark in the outlined cells and, elsewhere, as pale as the "
-        "oracle. <span class='needs-script'>Point at a cell for its numbers.</span></p>"
+        "<h3>Which latent knows which factor</h3><p>R² of each true factor (columns) from each latent alone (rows); "
+        "the outlined cell is the factor it is matched to, with a question mark where it tells less than half of it. "
+        "Perfect is dark in the outlined cells and, elsewhere, as pale as the oracle. "
+        "<span class='needs-script'>Point at a cell for its numbers.</span></p>"
         f"<div class='matrices'>{members}{others}</div>"
     )
 
@@ -199,7 +204,9 @@ def _score_cells(code: dict[str, Any]) -> list[str]:
     cells = []
     for name in LABELS:
         ends = code["intervals"].get(name) if name in SCORES else None
-        cells.append(_number(code[name]) + (f"<br><small class='ends'>{ends[0]:.3f} – {ends[1]:.3f}</small>" if ends else ""))
+        cells.append(
+            _number(code[name]) + (f"<br><small class='ends'>{ends[0]:.3f} – {ends[1]:.3f}</small>" if ends else "")
+        )
     return cells
 
 

@@ -23,7 +23,7 @@ def evaluate_run(run: str | Path, *, seed: int = 0) -> dict[str, Any]:
 def evaluate_held_out(held_out: HeldOut, *, seed: int = 0) -> dict[str, Any]:
     """`evaluate_run` for a run that is open already."""
     config, data = held_out.config, held_out.data
-    members = [
+    members: list[dict[str, Any]] = [
         {"seed": member.seed, "diverged_at": trained.diverged_at}
         for member, trained in zip(config.members, held_out.members, strict=True)
     ]
@@ -58,7 +58,9 @@ def read_scores(run: str | Path) -> dict[str, Any] | None:
     except (ValueError, KeyError, TypeError) as error:
         raise AcfError(f"{file} is damaged ({error}); {again}") from None
     if not isinstance(version, int) or version > FORMAT:
-        raise AcfError(f"{file}: expected scores of format {FORMAT}, found {version!r}; use a matching acf-rl, or {again}")
+        raise AcfError(
+            f"{file}: expected scores of format {FORMAT}, found {version!r}; use a matching acf-rl, or {again}"
+        )
     return scores if version == FORMAT else None
 
 

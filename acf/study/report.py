@@ -89,7 +89,9 @@ def _effects(held_out: HeldOut) -> tuple[EffectPictures, ...] | None:
         most = strongest(score_differences(scores, held_out.data.noop))
         where = {(a, k): most[:, a] == k for a in range(scores.shape[2]) for k in range(scores.shape[1])}
         # One state in a hundred is an accident of the energies, not a place where the action acts.
-        pictures.append({pair: stretch(frames[rows].mean(axis=0)) for pair, rows in where.items() if rows.mean() > 0.01})
+        pictures.append(
+            {pair: stretch(frames[rows].mean(axis=0)) for pair, rows in where.items() if rows.mean() > 0.01}
+        )
     return tuple(pictures)
 
 

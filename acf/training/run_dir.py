@@ -93,7 +93,9 @@ class Trained:
             raise AcfError(f"expected frames uint8[N, {', '.join(map(str, shape))}], got {frames.dtype}{frames.shape}")
         return encode_in_blocks(self.learner, self.params, frames)
 
-    def scores(self, z_next: Float[np.ndarray, "N d"], z: Float[np.ndarray, "N d"]) -> Float[np.ndarray, "N d A"] | None:
+    def scores(
+        self, z_next: Float[np.ndarray, "N d"], z: Float[np.ndarray, "N d"]
+    ) -> Float[np.ndarray, "N d A"] | None:
         """`∂E_k(z'_k, a, z) / ∂z'_k` of each transition, latent and action; None for a method without such energies."""
         if self.learner.scores is None:
             return None

@@ -224,5 +224,5 @@ def test_changed_data(run, tmp_path):
     config = json.loads((run / "config.json").read_text())
     config["data"]["hash"] = "0" * 64
     (tmp_path / "run" / "config.json").write_text(json.dumps(config))
-    with pytest.raises(AcfError, match="the data of .* has changed since training: expected hash 000"):
+    with pytest.raises(AcfError, match=r"the data of .* has changed since training: expected hash 000"):
         evaluate_run(tmp_path / "run")
