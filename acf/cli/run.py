@@ -34,18 +34,27 @@ class Run:
 
         out, scores, was_finished = self._work()
         print_scores(scores)
+        if not was_finished:
+            self._report(out)
         wrote = f"wrote {out}: config.json, metrics.jsonl, tensorboard/, members/, scores.json, report.html"
         console.print(f"{out} was finished already: nothing to do" if was_finished else wrote, soft_wrap=True)
         console.print(f"Look at it: open [bold]{out / 'report.html'}[/] in a browser", soft_wrap=True)
         console.print(f'Use it with [bold]acf.load("{out}").encode(frames)[/]', soft_wrap=True)
+
+    @staticmethod
+    def _report(out: Path) -> None:
+        from acf.study.report import report_runs
+        from acf.terminal import status
+
+        with status("drawing the report"):
+            report_runs([out])
 
     def _work(self) -> tuple[Path, dict[str, Any], bool]:
         from acf.data import collect
         from acf.domains import make
         from acf.files import exclusive_lock
         from acf.methods import get
-        from acf.study.evaluate import read_scores
-        from acf.study.report import REPORT, report_runs
+        from acf.study.evaluate import evaluate_run, read_scores
         from acf.terminal import counting, status
         from acf.training import RunDir, train
         from acf.training.presets import default_preset, get_preset
@@ -73,8 +82,6 @@ class Run:
             hparams=self.hparams,
             epochs=self.epochs,
         )
-        if (out / REPORT).exists() and (scores := read_scores(out)):
-            return out, scores, True
+        scores = read_scores(out)
         with status("evaluating"):
-            (scores,) = report_runs([out])
-        return out, scores, False
+            return out, scores or evaluate_run(out), scores is not None and (out / "report.html").exists()

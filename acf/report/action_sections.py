@@ -79,7 +79,8 @@ def _effects(look: Look, n: int) -> str:
 def _effect_cell(picture: np.ndarray | None, share: float) -> str:
     if picture is None:
         return f"<td class='none'>{share:.0%}</td>"
-    return f"<td style='opacity:{0.35 + 0.65 * share:.2f}'><img src='{data_uri(png(picture))}' alt='mean frame'><br>{share:.0%}</td>"
+    image = f"<img src='{data_uri(png(picture))}' alt='mean frame of these states'>"
+    return f"<td style='opacity:{0.35 + 0.65 * share:.2f}'>{image}<br>{share:.0%}</td>"
 
 
 def _sentence(look: Look, n: int, moved: np.ndarray) -> str:

@@ -14,7 +14,7 @@ from acf.study.evaluate import evaluate_run
 def lamp(runs, tmp_path) -> Path:
     """A copy to break; the data lies beside it."""
     shutil.copytree(runs / "data", tmp_path / "data")
-    return shutil.copytree(runs / "lamp", tmp_path / "lamp")
+    return shutil.copytree(runs / "lamp", tmp_path / "lamp", ignore=shutil.ignore_patterns("report*"))
 
 
 @pytest.fixture(scope="module")

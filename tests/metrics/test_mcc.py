@@ -44,7 +44,7 @@ def test_known_values(name):
 def test_agrees_with_scipy():
     z = columns(S[:, 0] + 0.5 * NOISE[:, 0], np.round(3 * S[:, 1]))  # with ties
     for found, reference in ((mcc(z, S), pearsonr), (mcc(z, S, "spearman"), spearmanr)):
-        expected = [[reference(a, b)[0] for b in S.T] for a in z.T]
+        expected = np.array([[reference(a, b)[0] for b in S.T] for a in z.T], float)
         np.testing.assert_allclose(found.correlation, np.abs(expected), atol=1e-12)
 
 
