@@ -17,15 +17,6 @@ _HOME = {
     "train": "acf.training",
 }
 __all__ = ["Transitions", "__version__", "collect", "evaluate_run", "load", "make", "report_runs", "train"]  # pyright: ignore[reportUnsupportedDunderAll]
-    "Transitions",
-    "__version__",
-    "collect",
-    "evaluate_run",
-    "load",
-    "make",
-    "report_runs",
-    "train",
-]
 
 
 def __getattr__(name: str):
