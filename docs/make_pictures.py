@@ -61,9 +61,10 @@ def report(run: Path, page: Path, picture: Path) -> None:
         shutil.copy(Path(folder) / page.name, page)
     with sync_playwright() as started:
         browser = started.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        opened = browser.new_page(viewport={"width": 1130, "height": 1290})
+        opened = browser.new_page(viewport={"width": 1130, "height": 1345})
         opened.goto(f"file://{page.resolve()}")
         opened.locator(".slider").first.fill("7")
+        opened.locator(".slider").first.blur()
         opened.screenshot(path=picture)
         browser.close()
 

@@ -41,28 +41,47 @@ def summary(look: Look) -> str:
     lead += f"Hardly anything of {_and(missed)} is in its latent. " if missed else ""
     diverged = [str(m["seed"]) for m in look.members if m["diverged_at"] >= 0]
     lead += f"Training diverged for seed {_and(diverged)}." if diverged else ""
-    cards = _card(look, "diag", "diag", "how much latents tell about their own factor; 1 is best")
-    cards += _card(look, "off_diag", "off-diag", "how much they tell about any other; 0 is best")
+    cards = _score_card(look, "diag", "diag", "how much latents tell about their own factor; 1 is best")
+    cards += _score_card(look, "off_diag", "off-diag", "how much they tell about any other; 0 is best")
     if look.scores["diag_controllable"] and not all(look.scores["controllable"]):
-        cards += _card(look, "diag_controllable", "diag, controllable", "over the factors that actions can change")
+        cards += _score_card(
+            look, "diag_controllable", "diag, controllable", "over the factors that actions can change"
+        )
+    cards += _sparsity_card(look)
     return f"<p class='lead'>{lead}</p><div class='cards'>{cards}</div>{_factors(look, own)}"
 
 
-def _card(look: Look, score: str, label: str, meaning: str) -> str:
+def _score_card(look: Look, score: str, label: str, meaning: str) -> str:
     value, members = look.scores[score], look.members
-    oracle, chance = look.scores["oracle"][score], look.scores["chance"][score]
     if len(members) > 1:
         spread = f"± {value['std']:.3f} over {len(members)} seeds"
     else:
         low, high = members[0]["intervals"][score]
         spread = f"95 % interval {low:.3f} to {high:.3f}"
+    levels = {kind: look.scores[kind][score] for kind in ("oracle", "chance")}
+    return _card(label, value["mean"], spread, ("oracle", levels["oracle"]), levels["chance"], meaning)
+
+
+def _sparsity_card(look: Look) -> str:
+    """Of the score differences; nothing for a method without energies."""
+    found = [member["actions"] for member in look.members if "sparsity" in member["actions"]]
+    if not found:
+        return ""
+    values, chance = [actions["sparsity"] for actions in found], [actions["sparsity_chance"] for actions in found]
+    spread = f"± {np.std(values):.3f} over {len(values)} seeds" if len(values) > 1 else "of the score differences"
+    meaning = "how far each action pushes one latent only, by the energies; 1 is best"
+    return _card("1-sparsity", float(np.mean(values)), spread, ("ideal", 1.0), float(np.mean(chance)), meaning)
+
+
+def _card(label: str, value: float, spread: str, best: tuple[str, float], chance: float, meaning: str) -> str:
+    name, goal = best
     return (
-        f"<div class='card'><p class='label'>{label}</p><p class='big'>{value['mean']:.3f}</p>"
+        f"<div class='card'><p class='label'>{label}</p><p class='big'>{value:.3f}</p>"
         f"<p class='spread'>{spread}</p><div class='gauge'>"
-        f"<i class='fill' style='width:{_percent(value['mean'])}'></i>"
-        f"<i class='tick oracle' style='left:{_percent(oracle)}'></i>"
+        f"<i class='fill' style='width:{_percent(value)}'></i>"
+        f"<i class='tick oracle' style='left:{_percent(goal)}'></i>"
         f"<i class='tick chance' style='left:{_percent(chance)}'></i></div>"
-        f"<p class='levels'><span class='oracle'>oracle {oracle:.3f}</span> "
+        f"<p class='levels'><span class='oracle'>{name} {goal:.3f}</span> "
         f"<span class='chance'>chance {chance:.3f}</span></p><p class='meaning'>{meaning}</p></div>"
     )
 

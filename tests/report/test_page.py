@@ -73,9 +73,11 @@ def test_says_what_was_learned(one):
 
 def test_oracle_and_chance_stand_beside_the_scores(one):
     text, _ = one
-    for block in re.findall(r"<div class='card'>.*?</div><p class='levels'>.*?</p>", text):
-        assert "oracle" in block
-        assert "chance" in block
+    cards = re.findall(r"<div class='card'><p class='label'>(.*?)</p>.*?<p class='levels'>(.*?)</p>", text)
+    assert [label for label, _ in cards] == ["diag", "off-diag", "diag, controllable", "1-sparsity"]
+    for label, levels in cards:
+        assert ("ideal 1.000" if label == "1-sparsity" else "oracle") in levels
+        assert "chance" in levels
     assert "data-heat='r2-oracle'" in text
     assert "data-heat='r2-chance'" in text
 

@@ -28,11 +28,11 @@ for (const stage of all(".stage")) {
     const [w, h, n] = about.size;
     const columns = Math.ceil(n / 2);
     Object.assign(mean, { width: w, height: h });
-    Object.assign(samples, { width: columns * w, height: 2 * h });
+    Object.assign(samples, { width: columns * (w + 1) - 1, height: 2 * h + 1 }); // a line between the frames
     mean.getContext("2d").drawImage(sheet, step * w, 0, w, h, 0, 0, w, h);
     for (let s = 0; s < n; s++)
       samples.getContext("2d").drawImage(
-        sheet, step * w, (1 + s) * h, w, h, (s % columns) * w, Math.floor(s / columns) * h, w, h);
+        sheet, step * w, (1 + s) * h, w, h, (s % columns) * (w + 1), Math.floor(s / columns) * (h + 1), w, h);
     stage.querySelector(".value").textContent = `${about.values[step].toFixed(2)}, ${about.counts[step]} frames`;
     for (const row of all(".factor", stage)) {
       const j = Number(row.dataset.factor);
