@@ -9,6 +9,8 @@ from jaxtyping import Array, Bool, Float, Real
 from acf.metrics.checks import check_columns, check_finite
 from acf.metrics.regressors import fit, predict
 
+_WIDTH = 32
+
 _SPLITS = ("fit", "val", "test")
 
 # A column whose spread is no more than float32 rounding of its values holds no information.
@@ -16,12 +18,12 @@ _CONSTANT = 1e-6
 
 
 class HeldOutErrors(NamedTuple):
-    """What the regressors leave unexplained, row by row of the test split; factors in units of their fit spread."""
+    """What the regressors leave unexplained, row by row of the test split, in units of the factors given."""
 
     squared: Float[np.ndarray, "n_test L K"]
     s: Float[np.ndarray, "n_test K"]
     known: Bool[np.ndarray, "L K"]
-    """False where the latent or the factor is constant in the fit split."""
+    """False where the latent or the factor is constant in the fit split; `squared` is then that of the fit's mean."""
 
 
 def r2_matrix(
@@ -58,11 +60,12 @@ def held_out_errors(
         if len(z_split) != len(s_split):
             raise ValueError(f"z_{split} has {len(z_split)} rows, s_{split} has {len(s_split)}")
     columns, z_varies = standardise(columns)
-    factors, s_varies = standardise(factors)
+    standard, s_varies = standardise(factors)
     each = [x.T[:, :, None] for x in columns]  # a latent is an input of its own: [L, n, 1]
-    params = fit(each[0], factors[0], each[1], factors[1], width=32, seed=seed)
-    squared = (predict(params, each[2]) - factors[2][:, None]) ** 2
-    return HeldOutErrors(squared, factors[2], z_varies[:, None] & s_varies)
+    params = fit(each[0], standard[0], each[1], standard[1], width=_WIDTH, seed=seed)
+    known = z_varies[:, None] & s_varies
+    s_hat = np.where(known, predict(params, each[2]), 0) * factors[0].std(axis=0) + factors[0].mean(axis=0)
+    return HeldOutErrors((s_hat - factors[2][:, None]) ** 2, factors[2], known)
 
 
 def r2_of(
@@ -70,12 +73,12 @@ def r2_of(
 ) -> Float[np.ndarray, "*draws L K"]:
     """R², clipped at 0; with `rows`, how often each test row counts in each draw of a bootstrap."""
     squared, s, known = errors
-    s = s.astype(np.float64)  # a constant's variance is exactly 0 only so
     rows = np.ones(len(s)) if rows is None else rows
     total = rows.sum(-1)[..., None]
     error = np.tensordot(rows, squared, 1) / total[..., None]
+    s = s - s.mean(axis=0)  # else a large offset drowns the variance
     variance = (rows @ s**2 / total - (rows @ s / total) ** 2)[..., None, :]
-    known = known & (variance > _CONSTANT**2)
+    known = known & (variance > (_CONSTANT * np.abs(errors.s).max(axis=0)) ** 2)
     return np.where(known, 1 - error / np.where(known, variance, 1), 0).clip(min=0)
 
 

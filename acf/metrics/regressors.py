@@ -12,8 +12,8 @@ from jaxtyping import Array, Bool, Float, Key
 
 # Chosen on codes that are hard to read: shuffled levels, levels crowded by a tanh, staircases. All of them reach 0.99,
 # while a leak of a tenth of a level's spacing stays unread, which a rank transform of the latent would pick up.
-_STEPS = 2_000
-_CHECK_EVERY = 100
+_STEPS = 1_000
+_CHECK_EVERY = 50
 _BATCH = 128
 _LEARNING_RATE = 1e-2
 _KNOT_SLOPE = 3.0
