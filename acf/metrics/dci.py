@@ -15,8 +15,9 @@ from acf.metrics.regressors import fit, predict
 
 _WIDTH = 64
 
-# A rise of the error below this share of the factor's variance is the regressor's own unrest.
-_UNREST = 1e-3
+# Less than this share of a factor's variance, predicted or lost by a shuffle, is the regressor's own unrest. The first
+# two scores are free of scale: without this, noise would have some.
+_UNREST = 1e-2
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +63,7 @@ def dci(
     order = np.random.default_rng(seed).permutation(len(s_test))
     rise = np.stack([error(_shuffled(z_test, k, order)) - own for k in range(max(sizes))], axis=1)  # [codes, d, K]
     informative = np.where(known, 1 - own, 0).clip(min=0).mean(axis=1)
-    importance = np.where(rise > _UNREST, rise, 0)
+    importance = np.where((rise > _UNREST) & (1 - own > _UNREST)[:, None], rise, 0)
     return [dci_of(importance[n, :d], float(informative[n])) for n, d in enumerate(sizes)]
 
 

@@ -43,6 +43,8 @@ def codes() -> dict[str, Scores]:
     assert result.oracle.diag > 0.99
     assert result.oracle.off_diag < 0.02
     assert result.chance.diag < 0.02
+    assert result.oracle.disentanglement > 0.99
+    assert (result.chance.disentanglement, result.chance.completeness) == (0, 0)
     return dict(zip(CODES, result.members, strict=True))
 
 
@@ -102,11 +104,12 @@ def test_scored_on_unseen_episodes():
 
 
 def test_evaluation_seeds_agree():
-    z = np.stack([S + 0.05 * NOISE])
+    z = np.stack([S + 0.05 * NOISE, S + 0.5 * NOISE])  # nearly all of the factors, and about half
     first, again, other = (evaluate(z, S, EPISODE, seed=seed) for seed in (0, 0, 1))
     assert np.array_equal(first.members[0].r2, again.members[0].r2)
     assert np.array_equal(first.chance.r2, again.chance.r2)
-    assert abs(first.members[0].diag - other.members[0].diag) < 0.01
+    for one, another in zip(first.members, other.members, strict=True):
+        assert abs(one.diag - another.diag) < 0.01
 
 
 @pytest.mark.parametrize(("episodes", "sizes"), [(3, (1, 1, 1)), (6, (3, 1, 2)), (120, (60, 20, 40))])
