@@ -36,14 +36,14 @@ def small(monkeypatch):
 
 @pytest.fixture(scope="session")
 def runs(tmp_path_factory):
-    """`lamp`: two seeds on Lamp; `unknown`: one seed on the same frames without their true factors. Not evaluated."""
+    """`lamp`: two seeds on Lamp; `unknown`: the same frames without their true factors. Not evaluated."""
     folder = tmp_path_factory.mktemp("runs")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(presets, "QUICK", TINY)
         data = acf.collect("lamp", 600, out=folder / "data")
         acf.train(folder / "data", folder / "lamp", preset="quick", seeds=[7, 3])
         unknown = replace(data, factors=None, factor_names=(), controllable=())
-        acf.train(unknown, folder / "unknown", preset="quick", latents=2, epochs=1)
+        acf.train(unknown, folder / "unknown", preset="quick", latents=4, seeds=[7, 3])
     return folder
 
 

@@ -5,8 +5,10 @@ import re
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import acf
 from acf.study.evaluate import evaluate_run
 
 
@@ -33,6 +35,20 @@ def test_evaluate(command, lamp, scores):
     assert f"{scores['members'][0]['diag']:.3f}" in first
     assert "1-sparsity of the score differences (1 is best): 0." in out
     assert out.splitlines()[-2:] == ["wrote lamp/scores.json", "Look at it with acf report lamp"]
+
+
+def test_scores_of_the_energies(runs):
+    """`Trained.scores` is the slope of the energies in the next latent alone."""
+    member = acf.load(runs / "lamp", 1)
+    rng = np.random.default_rng(0)
+    z, z_next = rng.uniform(-1, 1, (2, 5, 4)).astype(np.float32)
+    scores = member.scores(z_next, z)
+    assert scores is not None
+    assert scores.shape == (5, 4, 3)
+    other = member.scores(z_next + np.float32([0.3, 0, 0, 0]), z)
+    assert other is not None
+    np.testing.assert_array_equal(other[:, 1:], scores[:, 1:])  # E_k does not see z'_j
+    assert np.abs(other[:, 0] - scores[:, 0]).max() > 1e-6
 
 
 def test_another_evaluation_seed(command, lamp, scores):

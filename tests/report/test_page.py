@@ -106,6 +106,16 @@ def test_several_runs_are_compared():
     assert text.count("<section class='run'") == 3
 
 
+@pytest.mark.parametrize("latents", [1, 2, 5])
+def test_latents_are_not_factors(latents):
+    text, _ = parse(make_look(latents=latents))
+    own = re.search(r"data-heat='r2-member0'.*?</table>", text)
+    assert own is not None
+    assert own[0].count("<tr data-row=") == latents
+    # a factor without a latent has no R², and is not called found
+    assert text.count("data-value='nan'") == 9 * max(3 - latents, 0)  # mean, std and chance
+
+
 def test_names_are_escaped():
     look = make_look("<b>run</b>", domain="a<b>&'\"")
     text, checker = parse(look, make_look("other"))
