@@ -45,7 +45,7 @@ def test_scores_of_the_energies(runs):
     scores = member.scores(z_next, z)
     assert scores is not None
     assert scores.shape == (5, 4, 3)
-    other = member.scores(z_next + np.float32([0.3, 0, 0, 0]), z)
+    other = member.scores(z_next + np.array([0.3, 0, 0, 0], np.float32), z)
     assert other is not None
     np.testing.assert_array_equal(other[:, 1:], scores[:, 1:])  # E_k does not see z'_j
     assert np.abs(other[:, 0] - scores[:, 0]).max() > 1e-6
