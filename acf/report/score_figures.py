@@ -72,7 +72,7 @@ def bars(groups: list[Group]) -> Drawing:
     domains = list(dict.fromkeys(group.domain for group in groups))
     labels = list(dict.fromkeys(group.label for group in groups))
     colour = {label: CATEGORIES[n % len(CATEGORIES)] for n, label in enumerate(labels)}
-    figure = new_figure(max(6.5, 1.0 + 0.55 * len(groups) * 2), 3.0)
+    figure = new_figure(min(max(6.5, 1 + 0.8 * len(groups)), 11), 3.0)
     sides = (("off_diag", "off-diagonal R² (0 is best)"), ("diag", "diagonal R² (1 is best)"))
     rows = []
     for axes, (score, title) in zip(figure.subplots(1, 2, sharey=True), sides, strict=True):
@@ -95,7 +95,7 @@ def bars(groups: list[Group]) -> Drawing:
         axes.set(ylim=(0, 1.08), xlim=(-0.9, x - 0.9))
         plain(axes)
     found = dict(zip(*reversed(figure.axes[0].get_legend_handles_labels()), strict=True))
-    columns = min(len(found), 6)
+    columns = min(len(found), 8)
     figure.legend(found.values(), found.keys(), loc="outside lower center", ncols=columns, fontsize=8, frameon=False)
     columns = ("domain", "method", "score", "mean", "std", "seeds", "oracle", "chance")
     return Drawing("bars", "Off-diagonal and diagonal scores", figure, columns, rows)

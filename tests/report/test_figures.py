@@ -8,7 +8,7 @@ import pytest
 from looks import ACTIONS, NAMES, make_look
 from matplotlib.image import imread
 
-from acf.report.colours import CATEGORIES, heat
+from acf.report.colours import CATEGORIES, CHANCE, ORACLE, heat
 from acf.report.drawing import Drawing
 from acf.report.groups import group
 from acf.report.page import draw
@@ -149,7 +149,7 @@ BLINDNESS = {
 
 @pytest.mark.parametrize("kind", BLINDNESS)
 def test_categories_can_be_told_apart(kind):
-    rgb = np.array([list(bytes.fromhex(colour[1:])) for colour in CATEGORIES]) / 255
+    rgb = np.array([list(bytes.fromhex(colour[1:])) for colour in (*CATEGORIES, ORACLE, CHANCE)]) / 255
     seen = np.clip(rgb**2.2 @ np.array(BLINDNESS[kind]).T, 0, 1) ** (1 / 2.2)
     distance = np.linalg.norm(seen[:, None] - seen, axis=2)
     assert distance[~np.eye(len(rgb), dtype=bool)].min() > 0.1
