@@ -2,7 +2,7 @@
 
 # Okabe and Ito's palette. Two of it are kept for what stands beside every score, the rest is for methods and seeds.
 ORACLE, CHANCE = "#009E73", "#D55E00"
-CATEGORIES = ("#0072B2", "#E69F00", "#CC79A7", "#56B4E9", "#888888", "#F0E442")
+CATEGORIES = ("#0072B2", "#E69F00", "#CC79A7", "#56B4E9", "#444444", "#F0E442")
 
 # From nothing to all, in one hue: order survives every kind of colour blindness and a grey printer.
 HEAT = ("#FFFFFF", "#CFE3F1", "#67AAD6", "#0072B2", "#003A5D")
