@@ -10,11 +10,13 @@ __version__ = "0.1.0"
 _HOME = {
     "Transitions": "acf.data",
     "collect": "acf.data",
+    "evaluate_run": "acf.study",
     "load": "acf.training",
     "make": "acf.domains",
+    "report_runs": "acf.study",
     "train": "acf.training",
 }
-__all__ = ["Transitions", "__version__", "collect", "load", "make", "train"]  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = ["Transitions", "__version__", "collect", "evaluate_run", "load", "make", "report_runs", "train"]  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str):

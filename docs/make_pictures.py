@@ -1,8 +1,10 @@
-"""The pictures of the README: contact sheets of the domains, and what a run's latents hold.
+"""The pictures of the README: contact sheets of the domains, what a run's latents hold, and its report.
 
 uv run acf run grid2d && uv run python docs/make_pictures.py runs/grid2d-acf-quick
 """
 
+import shutil
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +24,7 @@ def main(run: tyro.conf.Positional[Path]) -> None:
     for domain in map(acf.make, DOMAINS):
         contact_sheet(domain, IMAGES / f"{domain.name}.png", start=domain.starts[-1])
     latents_against_factors(run, IMAGES / "grid2d-latents.png")
+    report(run, IMAGES.parent / "grid2d-report.html", IMAGES / "grid2d-report.png")
 
 
 def latents_against_factors(run: Path, out: Path) -> None:
@@ -47,6 +50,23 @@ def latents_against_factors(run: Path, out: Path) -> None:
         grid[-1, k].set_xlabel(f"true {data.factor_names[k]}")
     right.suptitle("what it finds: each latent is one knob of the world", fontsize=10)
     figure.savefig(out, dpi=110)
+
+
+def report(run: Path, page: Path, picture: Path) -> None:
+    """The run's page, and its upper part as Chromium shows it with a slider in the middle."""
+    from playwright.sync_api import sync_playwright
+
+    with tempfile.TemporaryDirectory() as folder:
+        acf.report_runs([run], Path(folder) / page.name)
+        shutil.copy(Path(folder) / page.name, page)
+    with sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        opened = browser.new_page(viewport={"width": 1130, "height": 1345})
+        opened.goto(f"file://{page.resolve()}")
+        opened.locator(".slider").first.fill("7")
+        opened.locator(".slider").first.blur()
+        opened.screenshot(path=picture)
+        browser.close()
 
 
 if __name__ == "__main__":

@@ -13,6 +13,8 @@ from acf.cli.bench import Bench
 from acf.cli.collect import Collect
 from acf.cli.data import Data
 from acf.cli.domains import Domains
+from acf.cli.evaluate import Evaluate
+from acf.cli.report import Report
 from acf.cli.run import Run
 from acf.cli.train import Train
 from acf.errors import AcfError
@@ -24,6 +26,8 @@ Command = (
     | Annotated[Data, subcommand("data")]
     | Annotated[Train, subcommand("train")]
     | Annotated[Bench, subcommand("bench")]
+    | Annotated[Evaluate, subcommand("evaluate")]
+    | Annotated[Report, subcommand("report")]
 )
 
 

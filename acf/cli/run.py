@@ -1,4 +1,4 @@
-"""`acf run`: collect, train and evaluate in one."""
+"""`acf run`: collect, train, evaluate and report in one."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,7 +9,7 @@ import tyro
 
 @dataclass(frozen=True)
 class Run:
-    """Collect, train and evaluate in one; the same command again goes on where it stopped."""
+    """Collect, train, evaluate and report in one; the same command again goes on where it stopped."""
 
     domain: tyro.conf.Positional[str]
     """Domain: lamp, grid2d, taxi, fourrooms or doorkey."""
@@ -31,13 +31,25 @@ class Run:
     """pallas: the GPU kernels; xla: plain JAX; auto: the kernels where there is a GPU for them."""
 
     def run(self) -> None:
+        from acf.cli.tables import print_scores
         from acf.terminal import console
 
         out, scores, was_finished = self._work()
-        console.print(_table(scores))
-        wrote = f"wrote {out}: config.json, metrics.jsonl, tensorboard/, members/, scores.json"
+        print_scores(scores)
+        if not was_finished:
+            self._report(out)
+        wrote = f"wrote {out}: config.json, metrics.jsonl, tensorboard/, members/, scores.json, report.html"
         console.print(f"{out} was finished already: nothing to do" if was_finished else wrote, soft_wrap=True)
+        console.print(f"Look at it: open [bold]{out / 'report.html'}[/] in a browser", soft_wrap=True)
         console.print(f'Use it with [bold]acf.load("{out}").encode(frames)[/]', soft_wrap=True)
+
+    @staticmethod
+    def _report(out: Path) -> None:
+        from acf.study.report import report_runs
+        from acf.terminal import status
+
+        with status("drawing the report"):
+            report_runs([out])
 
     def _work(self) -> tuple[Path, dict[str, Any], bool]:
         from acf.data import collect
@@ -75,23 +87,4 @@ class Run:
         )
         scores = read_scores(out)
         with status("evaluating"):
-            return out, scores or evaluate_run(out), scores is not None
-
-
-def _table(scores: dict[str, Any]):
-    from acf.terminal import table
-
-    columns = ("diag", "off_diag", "diag_controllable", "off_diag_controllable")
-    title = f"{scores['method']} on {scores['domain']}: R² of latents and factors, held-out episodes"
-    rows = table(
-        "", "diag (1 is best)", "off-diag (0 is best)", "diag, controllable", "off-diag, controllable", title=title
-    )
-    for member in scores["members"]:
-        stopped = f", diverged at step {member['diverged_at']}" if member["diverged_at"] >= 0 else ""
-        rows.add_row(f"seed {member['seed']}{stopped}", *(f"{member[c]:.3f}" for c in columns))
-    rows.add_section()
-    if len(scores["members"]) > 1:
-        rows.add_row("mean ± std", *(f"{scores[c]['mean']:.3f} ± {scores[c]['std']:.3f}" for c in columns))
-    rows.add_row("oracle", *(f"{scores['oracle'][c]:.3f}" for c in columns))
-    rows.add_row("chance", *(f"{scores['chance'][c]:.3f}" for c in columns))
-    return rows
+            return out, scores or evaluate_run(out), scores is not None and (out / "report.html").exists()

@@ -147,4 +147,4 @@ def taken(values: Float[Array, "N A"], action: Int[Array, " N"]) -> Float[Array,
     return (values * jax.nn.one_hot(action, values.shape[1])).sum(1)
 
 
-METHOD = Method("acf", ACF, HParams, loss)
+METHOD = Method("acf", ACF, HParams, loss, scores=lambda model, z_next, z: model.energies.scores(z_next, z))

@@ -57,6 +57,8 @@ class Method:
     model: Callable[..., nnx.Module]
     hparams: type
     loss: Callable[[Any, Batch, PRNGKeyArray, Any], tuple[Float[Array, ""], Terms]]
+    scores: Callable[[Any, Array, Array], Float[Array, "N K A"]] | None = None
+    """`scores(model, z_next, z)`: `∂E_k(z'_k, a, z) / ∂z'_k`, for methods with an energy a latent and action."""
 
     def bind(self, spec: Spec) -> "Learner":
         """The method as pure functions for data of this shape. The module is split once, here."""
@@ -71,10 +73,15 @@ class Method:
         def encode(params: Params, frames: UInt8[Array, "N H W C"]) -> Float[Array, "N d"]:
             return nnx.merge(graph, params).encode(frames)
 
-        return Learner(init, loss, encode)
+        def scores(params: Params, z_next: Float[Array, "N K"], z: Float[Array, "N K"]) -> Float[Array, "N K A"]:
+            assert self.scores is not None
+            return self.scores(nnx.merge(graph, params), z_next, z)
+
+        return Learner(init, loss, encode, scores if self.scores else None)
 
 
 class Learner(NamedTuple):
     init: Callable[[PRNGKeyArray], Params]
     loss: Callable[[Params, Batch, PRNGKeyArray, Any], tuple[Float[Array, ""], Terms]]
     encode: Callable[[Params, UInt8[Array, "N H W C"]], Float[Array, "N d"]]
+    scores: Callable[[Params, Float[Array, "N K"], Float[Array, "N K"]], Float[Array, "N K A"]] | None = None

@@ -5,11 +5,38 @@
 - `match`: which factor each latent stands for.
 - `score`: the `Scores` of one R² matrix: `diag`, `off_diag`, over all and over the controllable factors.
 - `summary`: mean and standard deviation of the scores over members.
+- `mcc`: mean correlation coefficient, Pearson's or Spearman's.
+- `dci`: disentanglement, completeness and informativeness; `dci_of` from an importance matrix of your own.
+- `action_effects`: sparsity of the energies' score differences, and which latent each action moves.
+- `movement`: how far each latent moved under each action.
 """
 
-from acf.metrics.evaluate import Evaluation, evaluate
+from acf.metrics.actions import ActionEffects, action_effects, movement, score_differences, strongest
+from acf.metrics.dci import DCI, dci, dci_of
+from acf.metrics.evaluate import CodeScores, Evaluation, evaluate
 from acf.metrics.matching import match
+from acf.metrics.mcc import MCC, mcc
 from acf.metrics.regression import r2_matrix
-from acf.metrics.scores import Scores, score, summary
+from acf.metrics.scores import SCORES, Scores, score, summary
 
-__all__ = ["Evaluation", "Scores", "evaluate", "match", "r2_matrix", "score", "summary"]
+__all__ = [
+    "DCI",
+    "MCC",
+    "SCORES",
+    "ActionEffects",
+    "CodeScores",
+    "Evaluation",
+    "Scores",
+    "action_effects",
+    "dci",
+    "dci_of",
+    "evaluate",
+    "match",
+    "mcc",
+    "movement",
+    "r2_matrix",
+    "score",
+    "score_differences",
+    "strongest",
+    "summary",
+]

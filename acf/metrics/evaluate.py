@@ -1,16 +1,49 @@
-"""The whole protocol: held-out episodes, R² matrices, scores, oracle and chance."""
+"""The whole protocol: held-out episodes, R² matrices, scores and their intervals, oracle and chance."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Array, Bool, Int, Real
+from jaxtyping import Array, Bool, Float, Int, Real
 
-from acf.metrics.regression import check_finite, r2_matrix
-from acf.metrics.scores import Scores, score
+from acf.metrics.bootstrap import interval, r2_draws
+from acf.metrics.checks import check_finite
+from acf.metrics.dci import DCI, dci, dci_of
+from acf.metrics.mcc import mcc
+from acf.metrics.regression import HeldOutErrors, held_out_errors, r2_of
+from acf.metrics.scores import SCORES, Scores, score
 
 # More rows cost time and memory and no longer move R² in its third digit.
 _MAX_ROWS = 10_000
+
+# Every episode is tested on in one of these, so that the split's seed does not choose what is tested.
+_FOLDS = 3
+
+
+class Fold(NamedTuple):
+    """Rows of whole episodes; fit and validation have the same size in all folds."""
+
+    fit: Int[np.ndarray, " n_fit"]
+    val: Int[np.ndarray, " n_val"]
+    test: Int[np.ndarray, " n_test"]
+
+
+@dataclass(frozen=True, eq=False)
+class CodeScores(Scores):
+    """Everything about one code: a member's latents, the oracle's or chance's.
+
+    `intervals` has the 95 % bootstrap interval over the test episodes of each score, under the matching found on all of
+    them, and `r2_interval` those of the matrix.
+    """
+
+    intervals: dict[str, tuple[float, float] | None]
+    r2_interval: Float[np.ndarray, "2 d K"]
+    mcc_pearson: float
+    mcc_spearman: float
+    disentanglement: float
+    completeness: float
+    informativeness: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,9 +54,9 @@ class Evaluation:
     diagonal where factors depend on each other. `chance` has the first member's latents, shuffled against the factors.
     """
 
-    members: tuple[Scores, ...]
-    oracle: Scores
-    chance: Scores
+    members: tuple[CodeScores, ...]
+    oracle: CodeScores
+    chance: CodeScores
 
 
 def evaluate(
@@ -36,25 +69,84 @@ def evaluate(
 ) -> Evaluation:
     """Score the latents `z` of each member against the true factors `s`.
 
-    The regressors are fitted on 60 % of the episodes, stopped on 20 % and scored on 20 %, at most 10,000 random rows
-    of each. Rows that belong to no episode can each be given their own number.
+    Three times, regressors are fitted on a half of the episodes, stopped on a sixth and scored on the third that is
+    left, another third each time; at most 10,000 random rows of each. All tested rows together make the scores. Rows
+    that belong to no episode can each be given their own number.
     """
     z, s, episode = np.asarray(z), np.asarray(s), np.asarray(episode)
     _check(z, s, episode)
-    split_rng, chance_rng = np.random.default_rng(seed).spawn(2)
-    fit, val, test = _split(split_rng, episode)
+    split_rng, chance_rng, draw_rng = np.random.default_rng(seed).spawn(3)
+    folds = _folds(split_rng, episode)
+    tested = np.concatenate([test for _, _, test in folds])
 
-    # Oracle and chance ride along as some more latents, whatever d and K are.
-    members, n, d = z.shape
-    K = s.shape[1]
-    columns = np.concatenate([*z, s, z[0, chance_rng.permutation(n)]], axis=1)
-    r2 = r2_matrix(columns[fit], s[fit], columns[val], s[val], columns[test], s[test], seed=seed)
-    of_members, of_oracle, of_chance = np.split(r2, [members * d, members * d + K])
-    return Evaluation(
-        members=tuple(score(r2, controllable) for r2 in of_members.reshape(members, d, K)),
-        oracle=score(of_oracle, controllable),
-        chance=score(of_chance, controllable),
+    # Oracle and chance are two more codes, whatever d and K are.
+    codes = [*z, s, z[0, chance_rng.permutation(z.shape[1])]]
+    errors = _errors(np.concatenate(codes, axis=1), s, folds, seed)
+    ends = np.cumsum([code.shape[1] for code in codes])[:-1]
+    r2s = np.split(r2_of(errors).astype(np.float32), ends)
+    draws = np.split(r2_draws(draw_rng, errors, episode[tested]), ends, axis=1)
+    *members, oracle, chance = (
+        _code_scores(code[tested], s[tested], r2, of_code, dci, controllable)
+        for code, r2, of_code, dci in zip(codes, r2s, draws, _dcis(codes, s, folds, seed), strict=True)
     )
+    return Evaluation(tuple(members), oracle, chance)
+
+
+def _errors(
+    columns: Real[np.ndarray, "n L"], s: Real[np.ndarray, "n K"], folds: list[Fold], seed: int
+) -> HeldOutErrors:
+    """Of all folds, one after the other."""
+    longest = max(len(test) for _, _, test in folds)
+    parts = []
+    for fit, val, test in folds:
+        rows = fit, val, np.resize(test, longest)  # of one size, so that one program serves all folds
+        errors = held_out_errors([columns[part] for part in rows], [s[part] for part in rows], seed=seed)
+        parts.append(HeldOutErrors(errors.squared[: len(test)], errors.s[: len(test)], errors.known))
+    # A pair that one fold cannot know, it explains nothing of: `squared` says so already.
+    known = np.any([part.known for part in parts], axis=0)
+    return HeldOutErrors(np.concatenate([p.squared for p in parts]), np.concatenate([p.s for p in parts]), known)
+
+
+def _dcis(codes: list[Real[np.ndarray, "n _"]], s: Real[np.ndarray, "n K"], folds: list[Fold], seed: int) -> list[DCI]:
+    """Of each code, from its importances and informativeness as means over the folds."""
+    longest = max(len(test) for _, _, test in folds)
+    of_folds = []
+    for fit, val, test in folds:
+        rows = fit, val, np.resize(test, longest)
+        of_folds.append(dci([[code[part] for part in rows] for code in codes], [s[part] for part in rows], seed=seed))
+    return [
+        dci_of(np.mean([d.importance for d in of_code], axis=0), float(np.mean([d.informativeness for d in of_code])))
+        for of_code in zip(*of_folds, strict=True)
+    ]
+
+
+def _code_scores(
+    z: Real[np.ndarray, "n d"],
+    s: Real[np.ndarray, "n K"],
+    r2: Float[np.ndarray, "d K"],
+    draws: Float[np.ndarray, "draws d K"],
+    dci: DCI,
+    controllable: Bool[Array | np.ndarray, " K"] | Sequence[bool] | None,
+) -> CodeScores:
+    own = score(r2, controllable)
+    of_draws = [score(draw, controllable, matching=own.matching) for draw in draws]
+    return CodeScores(
+        **vars(own),
+        intervals={name: _interval([getattr(draw, name) for draw in of_draws]) for name in SCORES},
+        r2_interval=interval(draws),
+        mcc_pearson=mcc(z, s, "pearson").value,
+        mcc_spearman=mcc(z, s, "spearman").value,
+        disentanglement=dci.disentanglement,
+        completeness=dci.completeness,
+        informativeness=dci.informativeness,
+    )
+
+
+def _interval(values: list[float | None]) -> tuple[float, float] | None:
+    if None in values:
+        return None
+    low, high = interval(np.array(values, np.float64))
+    return float(low), float(high)
 
 
 def _check(
@@ -70,11 +162,17 @@ def _check(
     check_finite("s", s, "factor")
 
 
-def _split(rng: np.random.Generator, episode: Int[np.ndarray, " n"]) -> list[Int[np.ndarray, " _"]]:
-    """Rows to fit, validate and test on: whole episodes, 60/20/20 and at least one each."""
+def _folds(rng: np.random.Generator, episode: Int[np.ndarray, " n"]) -> list[Fold]:
+    """Rows to fit, validate and test on: whole episodes, a half, a sixth and a third of them, at least one each."""
     names = np.unique(episode)
     if len(names) < 3:
         raise ValueError(f"need at least 3 episodes, to fit, validate and test on different ones; got {len(names)}")
-    held_out = max(1, round(0.2 * len(names)))
-    parts = np.split(rng.permutation(names), [len(names) - 2 * held_out, len(names) - held_out])
-    return [rng.permutation(np.flatnonzero(np.isin(episode, part)))[:_MAX_ROWS] for part in parts]
+    thirds = np.array_split(rng.permutation(names), _FOLDS)
+    folds = []
+    for n, test in enumerate(thirds):
+        rest = np.concatenate([third for m, third in enumerate(thirds) if m != n])
+        val, fit = np.split(rng.permutation(rest), [max(1, len(rest) // 4)])
+        parts = (np.flatnonzero(np.isin(episode, part)) for part in (fit, val, test))
+        folds.append([rng.permutation(rows)[:_MAX_ROWS] for rows in parts])
+    sizes = np.min([[len(rows) for rows in fold] for fold in folds], axis=0)
+    return [Fold(fit[: sizes[0]], val[: sizes[1]], test) for fit, val, test in folds]

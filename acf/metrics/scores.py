@@ -8,7 +8,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from acf.metrics.matching import match
 
-_NAMES = ("diag", "off_diag", "diag_controllable", "off_diag_controllable")
+SCORES = ("diag", "off_diag", "diag_controllable", "off_diag_controllable")
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,9 +29,12 @@ class Scores:
 
 
 def score(
-    r2: Float[Array | np.ndarray, "d K"], controllable: Bool[Array | np.ndarray, " K"] | Sequence[bool] | None = None
+    r2: Float[Array | np.ndarray, "d K"],
+    controllable: Bool[Array | np.ndarray, " K"] | Sequence[bool] | None = None,
+    *,
+    matching: Int[np.ndarray, " d"] | None = None,
 ) -> Scores:
-    """The scores of one R² matrix.
+    """The scores of one R² matrix, under its best matching or the one given.
 
     >>> scores = score(np.array([[0.1, 0.9], [0.8, 0.2]]), controllable=[True, False])
     >>> round(scores.diag, 3), round(scores.off_diag, 3)
@@ -42,7 +45,7 @@ def score(
     r2 = np.asarray(r2).clip(min=0)
     if r2.ndim != 2 or not r2.size:
         raise ValueError(f"r2 must be [latents, factors] and not empty, got shape {r2.shape}")
-    matching = match(r2)
+    matching = match(r2) if matching is None else matching
     latents = np.flatnonzero(matching >= 0)
     own = r2[latents, matching[latents]]
     # The matched factor's place gets 0, the smallest R²; with one factor only that 0 is left.
@@ -61,12 +64,13 @@ def score(
 
 
 def summary(members: Sequence[Scores]) -> dict[str, dict[str, float] | None]:
-    """Mean and standard deviation of each score over the members; None for a score that they do not have.
+    """Mean and standard deviation over the members of each score that is a number; None for one that they lack.
 
     >>> summary([score(np.eye(2)), score(np.zeros((2, 2)))])["diag"]
     {'mean': 0.5, 'std': 0.5}
     """
-    return {name: _mean_std([getattr(member, name) for member in members]) for name in _NAMES}
+    names = [name for name, value in vars(members[0]).items() if value is None or isinstance(value, float)]
+    return {name: _mean_std([getattr(member, name) for member in members]) for name in names}
 
 
 def _mask(controllable: Bool[Array | np.ndarray, " K"] | Sequence[bool] | None, K: int) -> Bool[np.ndarray, " K"]:

@@ -93,6 +93,14 @@ class Trained:
             raise AcfError(f"expected frames uint8[N, {', '.join(map(str, shape))}], got {frames.dtype}{frames.shape}")
         return encode_in_blocks(self.learner, self.params, frames)
 
+    def scores(
+        self, z_next: Float[np.ndarray, "N d"], z: Float[np.ndarray, "N d"]
+    ) -> Float[np.ndarray, "N d A"] | None:
+        """`∂E_k(z'_k, a, z) / ∂z'_k` of each transition, latent and action; None for a method without such energies."""
+        if self.learner.scores is None:
+            return None
+        return np.asarray(_scores(self.learner.scores, self.params, z_next, z))
+
 
 def load(run: str | Path, member: int = 0) -> Trained:
     """Open one member of a finished run.
@@ -129,3 +137,4 @@ def _learner(method: str, spec: Spec) -> Learner:
 
 
 _encode = jax.jit(lambda encode, params, frames: encode(params, frames), static_argnums=0)
+_scores = jax.jit(lambda scores, params, z_next, z: scores(params, z_next, z), static_argnums=0)

@@ -19,6 +19,8 @@ COMMANDS = {
     "collect": ["--out", "--transitions", "--seed", "--start", "--horizon", "--policy"],
     "data": ["--noop"],
     "train": ["--out", "--method", "--preset", "--seed", "--seeds", "--latents", "--epochs", "--bf16", "--noop"],
+    "evaluate": ["--seed"],
+    "report": ["--out"],
 }
 
 
@@ -46,7 +48,7 @@ def test_help_loads_nothing_heavy():
     program = """
 import sys
 from acf.cli import main
-for args in ([], ["run"], ["domains"], ["collect"], ["data"], ["train"]):
+for args in ([], ["run"], ["domains"], ["collect"], ["data"], ["train"], ["evaluate"], ["report"]):
     try:
         main([*args, "--help"])
     except SystemExit as end:
@@ -84,6 +86,11 @@ def test_error_is_one_line():
         (["collect", "lamp", "--transitions", "0"], "expected at least one transition"),
         (["data", "nowhere"], "nowhere: not a data set: expected a directory, found nothing there"),
         (["train", "nowhere", "--out", "run"], "nowhere: not a data set"),
+        (["evaluate"], "expected at least one run directory: acf evaluate RUN..."),
+        (["evaluate", "nowhere"], "nowhere is not a run directory: it has no config.json"),
+        (["report"], "expected at least one run directory: acf report RUN..."),
+        (["report", "nowhere"], "nowhere is not a run directory: it has no config.json"),
+        (["report", "a", "a"], "expected different runs, got one twice: a, a"),
         (["run", "lamp", "--preset", "huge"], "unknown preset 'huge': expected one of quick, paper, sparse"),
         (["run", "lamp", "--method", "magic"], "unknown method 'magic': expected one of acf"),
     ],

@@ -18,6 +18,7 @@ pytestmark = pytest.mark.usefixtures("small")
 
 ARGS = ("run", "lamp", "--preset", "quick", "--epochs", "2")
 FILES = {".lock", "config.json", "metrics.jsonl", "tensorboard", "members", "data", "state", "scores.json"}
+FILES |= {"report.html", "report-figures"}
 
 
 def mtimes(run):
@@ -34,15 +35,16 @@ def test_from_start_to_scores_and_again(command, tmp_path):
     # Not a terminal: a few lines on stderr, and what came out on stdout.
     assert re.findall(r"^training acf: step (\d+)/32  .*fwd \d", err, re.M) == ["16", "32"]
     assert "acf on lamp" in out
-    (row,) = re.findall(r"^│ seed 0 .*$", out, re.M)
+    row = next(row for row in out.splitlines() if row.startswith("│ seed 0 "))
     assert re.findall(r"\d\.\d{3}", row) == [
         f"{scores['members'][0][name]:.3f}"
         for name in ("diag", "off_diag", "diag_controllable", "off_diag_controllable")
     ]
     assert re.search(r"^│ oracle ", out, re.M)
     assert re.search(r"^│ chance ", out, re.M)
-    wrote, use = out.splitlines()[-2:]
+    wrote, look, use = out.splitlines()[-3:]
     assert wrote.startswith("wrote runs/lamp-acf-quick: config.json, ")
+    assert look == "Look at it: open runs/lamp-acf-quick/report.html in a browser"
     assert use == 'Use it with acf.load("runs/lamp-acf-quick").encode(frames)'
     data = acf.Transitions.open(run / "data")
     assert acf.load("runs/lamp-acf-quick").encode(data.frames).shape == (660, 4)
@@ -51,8 +53,8 @@ def test_from_start_to_scores_and_again(command, tmp_path):
     code, again, err = command(*ARGS)
     assert (code, err) == (0, "")
     assert mtimes(run) == before
-    assert again.splitlines()[-2:] == ["runs/lamp-acf-quick was finished already: nothing to do", use]
-    assert again.splitlines()[:-2] == out.splitlines()[:-2]
+    assert again.splitlines()[-3:] == ["runs/lamp-acf-quick was finished already: nothing to do", look, use]
+    assert again.splitlines()[:-3] == out.splitlines()[:-3]
 
     code, out, err = command(*ARGS, "--seed", 1)
     assert (code, out) == (1, "")

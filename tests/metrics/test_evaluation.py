@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acf.metrics import Scores, evaluate
-from acf.metrics.evaluate import _split
+from acf.metrics.evaluate import _folds
 
 EPISODES, LENGTH = 100, 40
 N = EPISODES * LENGTH
@@ -43,6 +43,8 @@ def codes() -> dict[str, Scores]:
     assert result.oracle.diag > 0.99
     assert result.oracle.off_diag < 0.02
     assert result.chance.diag < 0.02
+    assert result.oracle.disentanglement > 0.99
+    assert (result.chance.disentanglement, result.chance.completeness) == (0, 0)
     return dict(zip(CODES, result.members, strict=True))
 
 
@@ -102,25 +104,45 @@ def test_scored_on_unseen_episodes():
 
 
 def test_evaluation_seeds_agree():
-    z = np.stack([S + 0.05 * NOISE])
+    z = np.stack([S + 0.05 * NOISE, S + 0.5 * NOISE])  # nearly all of the factors, and about half
     first, again, other = (evaluate(z, S, EPISODE, seed=seed) for seed in (0, 0, 1))
     assert np.array_equal(first.members[0].r2, again.members[0].r2)
     assert np.array_equal(first.chance.r2, again.chance.r2)
-    assert abs(first.members[0].diag - other.members[0].diag) < 0.01
+    for one, another in zip(first.members, other.members, strict=True):
+        assert abs(one.diag - another.diag) < 0.01
 
 
-@pytest.mark.parametrize(("episodes", "sizes"), [(3, (1, 1, 1)), (5, (3, 1, 1)), (100, (60, 20, 20))])
-def test_split_keeps_episodes_whole(episodes, sizes):
-    # numbers with gaps, unequal lengths
-    episode = np.repeat(7 + 3 * np.arange(episodes), np.arange(episodes) + 1)
-    parts = _split(np.random.default_rng(0), episode)
-    assert tuple(len(np.unique(episode[rows])) for rows in parts) == sizes
-    assert np.array_equal(np.sort(np.concatenate(parts)), np.arange(len(episode)))
+@pytest.mark.parametrize(("episodes", "sizes"), [(3, (1, 1, 1)), (6, (3, 1, 2)), (120, (60, 20, 40))])
+def test_folds_keep_episodes_whole(episodes, sizes):
+    episode = np.repeat(7 + 3 * np.arange(episodes), 5)  # numbers with gaps
+    folds = _folds(np.random.default_rng(0), episode)
+    for fold in folds:
+        assert tuple(len(np.unique(episode[rows])) for rows in fold) == sizes
+        assert np.array_equal(np.sort(np.concatenate(fold)), np.arange(len(episode)))
+    assert np.array_equal(np.sort(np.concatenate([fold.test for fold in folds])), np.arange(len(episode)))
 
 
-def test_split_caps_the_rows():
-    parts = _split(np.random.default_rng(0), np.arange(100_000))
-    assert [len(rows) for rows in parts] == [10_000] * 3
+def test_folds_have_one_size():
+    episode = np.repeat(np.arange(50), np.arange(50) + 1)  # unequal lengths
+    folds = _folds(np.random.default_rng(0), episode)
+    assert len({(len(fold.fit), len(fold.val)) for fold in folds}) == 1
+    for fold in folds:
+        assert not set(episode[fold.test]) & set(episode[np.concatenate([fold.fit, fold.val])])
+
+
+def test_folds_cap_the_rows():
+    folds = _folds(np.random.default_rng(0), np.arange(100_000))
+    assert [len(rows) for fold in folds for rows in fold] == [10_000] * 9
+
+
+def test_factor_that_some_folds_hardly_see():
+    # Constant but in two episodes: a fold that was fitted on none of them explains nothing of it, without a NaN.
+    s = np.zeros((N, 2))
+    s[:, 0] = S[:, 0]
+    s[EPISODE < 2, 1] = 1
+    result = evaluate(s[None], s, EPISODE)
+    assert result.oracle.r2[0, 0] > 0.99
+    assert np.isfinite(result.oracle.r2).all()
 
 
 def test_bad_input_is_named():

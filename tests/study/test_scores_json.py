@@ -1,7 +1,8 @@
-"""`scores.json`, format 1, of a run whose latents are known: what they read from the frames stands in the frames."""
+"""`scores.json`, format 2, of a run whose latents are known: what they read from the frames stands in the frames."""
 
 import json
-from dataclasses import dataclass
+import shutil
+from dataclasses import dataclass, replace
 
 import jax
 import jax.numpy as jnp
@@ -11,6 +12,7 @@ from flax import nnx
 
 import acf
 from acf.data import Transitions
+from acf.errors import AcfError
 from acf.methods import METHODS
 from acf.methods.base import Method
 from acf.study.evaluate import evaluate_run, read_scores
@@ -18,6 +20,7 @@ from acf.training import Trained
 
 SEEDS = [7, 3, 5]
 SCORES = ("diag", "off_diag", "diag_controllable", "off_diag_controllable")
+MORE = ("mcc_pearson", "mcc_spearman", "disentanglement", "completeness", "informativeness")
 
 
 @jax.tree_util.register_dataclass
@@ -103,14 +106,16 @@ def test_file_is_what_is_returned(run, scores):
 
 
 def test_format(scores):
-    top = ["format", "domain", "method", "factor_names", "controllable", "members", *SCORES, "oracle", "chance"]
-    assert list(scores) == top
-    assert (scores["format"], scores["domain"], scores["method"]) == (1, "pixels", "pixels")
+    about = ["format", "domain", "method", "evaluation_seed", "factor_names", "controllable", "action_names", "noop"]
+    assert list(scores) == [*about, "members", *SCORES, *MORE, "oracle", "chance"]
+    assert (scores["format"], scores["domain"], scores["method"]) == (2, "pixels", "pixels")
+    assert (scores["action_names"], scores["noop"]) == (["stay", "go"], 0)
     assert scores["factor_names"] == ["a", "b", "c"]
     assert scores["controllable"] == [True, True, False]
-    own = ["r2", "matching", *SCORES]
-    assert [list(member) for member in scores["members"]] == [["seed", "diverged_at", *own]] * 3
-    assert list(scores["oracle"]) == list(scores["chance"]) == own
+    own = ["r2", "r2_interval", "matching", *SCORES, "intervals", *MORE]
+    assert [list(member) for member in scores["members"]] == [["seed", "diverged_at", *own, "actions"]] * 3
+    assert list(scores["oracle"]) == [*own, "actions"]
+    assert list(scores["chance"]) == own
     assert [member["seed"] for member in scores["members"]] == SEEDS
     assert [member["diverged_at"] for member in scores["members"]] == [-1, -1, 0]
     for part in (*scores["members"], scores["oracle"], scores["chance"]):
@@ -131,8 +136,29 @@ def test_scores_of_a_member(scores):
         assert member["diag"] > 0.7
 
 
+def test_intervals_hold_the_scores(scores):
+    for part in (*scores["members"], scores["oracle"], scores["chance"]):
+        low, high = np.array(part["r2_interval"])
+        assert (low <= high).all()
+        assert (np.array(part["r2"]) <= high + 0.02).all()
+        assert (np.array(part["r2"]) >= low - 0.02).all()
+        for name in SCORES:
+            # off_diag takes a maximum, so its draws lie a little higher
+            assert part["intervals"][name][0] - 0.01 <= part[name] <= part["intervals"][name][1] + 0.01
+
+
+def test_movement_is_of_latents_and_factors(scores):
+    # nothing ever moves in this data, and the method has no energies
+    for part in (*scores["members"], scores["oracle"]):
+        assert part["actions"] == {"movement": [[0, 0]] * 3}
+
+
+def test_again_is_the_same(run, scores):
+    assert evaluate_run(run) == scores
+
+
 def test_summary(scores):
-    for name in SCORES:
+    for name in (*SCORES, *MORE):
         values = [member[name] for member in scores["members"]]
         assert scores[name] == {
             "mean": pytest.approx(sum(values) / 3, abs=1e-5),
@@ -164,7 +190,39 @@ def test_latents_that_are_not_finite_score_nothing(run, scores, monkeypatch):
     assert np.array(lost["r2"]).max() == 0
 
 
+def test_without_true_factors(data, tmp_path):
+    unknown = replace(data, factors=None, factor_names=(), controllable=())
+    acf.train(unknown, tmp_path / "run", method="pixels", preset="quick", latents=3, epochs=1)
+    scores = evaluate_run(tmp_path / "run")
+    assert read_scores(tmp_path / "run") == scores
+    assert "oracle" not in scores
+    assert scores["members"] == [{"seed": 0, "diverged_at": -1, "actions": {"movement": [[0, 0]] * 3}}]
+
+
 def test_no_scores_yet(tmp_path):
     assert read_scores(tmp_path) is None
-    (tmp_path / "scores.json").write_text('{"format": 2}')
-    assert read_scores(tmp_path) is None
+    (tmp_path / "scores.json").write_text('{"format": 1}')
+    assert read_scores(tmp_path) is None  # an older version's are made anew
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"format": 2', r"scores.json is damaged \(.*\); `acf evaluate .*` makes it anew"),
+        ("[]", "scores.json is damaged"),
+        ('{"format": 3}', "expected scores of format 2, found 3; use a matching acf-rl, or `acf evaluate"),
+    ],
+)
+def test_scores_that_cannot_be_read(tmp_path, text, message):
+    (tmp_path / "scores.json").write_text(text)
+    with pytest.raises(AcfError, match=message):
+        read_scores(tmp_path)
+
+
+def test_changed_data(run, tmp_path):
+    shutil.copytree(run, tmp_path / "run")
+    config = json.loads((run / "config.json").read_text())
+    config["data"]["hash"] = "0" * 64
+    (tmp_path / "run" / "config.json").write_text(json.dumps(config))
+    with pytest.raises(AcfError, match=r"the data of .* has changed since training: expected hash 000"):
+        evaluate_run(tmp_path / "run")

@@ -1,0 +1,66 @@
+"""Scores as a person reads them in a terminal: every table ends with the oracle and chance."""
+
+from typing import Any
+
+MAIN = {
+    "diag": "diag (1 is best)",
+    "off_diag": "off-diag (0 is best)",
+    "diag_controllable": "diag, controllable",
+    "off_diag_controllable": "off-diag, controllable",
+}
+MORE = {
+    "mcc_pearson": "MCC, Pearson",
+    "mcc_spearman": "MCC, Spearman",
+    "disentanglement": "DCI: D",
+    "completeness": "DCI: C",
+    "informativeness": "DCI: I",
+}
+
+
+def print_scores(scores: dict[str, Any]) -> None:
+    from acf.terminal import console
+
+    what = f"{scores['method']} on {scores['domain'] or 'its data'}"
+    if "oracle" in scores:
+        title = f"{what}: R² of latents and factors and 95 % intervals, held-out episodes"
+        console.print(_table(scores, MAIN, title))
+        console.print(_table(scores, MORE, "Other scores, 1 is best"))
+    else:
+        console.print(f"{what}: the data has no true factors, so there is no R² to give", soft_wrap=True)
+    _print_sparsity(scores)
+
+
+def _table(scores: dict[str, Any], columns: dict[str, str], title: str):
+    from acf.terminal import table
+
+    rows = table("", *columns.values(), title=title)
+    for member in scores["members"]:
+        stopped = f", diverged at step {member['diverged_at']}" if member["diverged_at"] >= 0 else ""
+        rows.add_row(f"seed {member['seed']}{stopped}", *(_cell(member, name) for name in columns))
+    rows.add_section()
+    if len(scores["members"]) > 1:
+        rows.add_row("mean ± std", *(_mean_std(scores[name]) for name in columns))
+    for name in ("oracle", "chance"):
+        rows.add_row(name, *(_cell(scores[name], column) for column in columns))
+    return rows
+
+
+def _cell(code: dict[str, Any], name: str) -> str:
+    if code[name] is None:
+        return "-"
+    ends = code["intervals"].get(name)
+    return f"{code[name]:.3f}" + (f"\n[dim]{ends[0]:.3f} – {ends[1]:.3f}[/]" if ends else "")
+
+
+def _mean_std(value: dict[str, float] | None) -> str:
+    return "-" if value is None else f"{value['mean']:.3f} ± {value['std']:.3f}"
+
+
+def _print_sparsity(scores: dict[str, Any]) -> None:
+    from acf.terminal import console
+
+    actions = [member["actions"] for member in scores["members"] if "sparsity" in member["actions"]]
+    if actions:
+        own, chance = (", ".join(f"{a[name]:.3f}" for a in actions) for name in ("sparsity", "sparsity_chance"))
+        line = f"1-sparsity of the score differences (1 is best): {own}; chance {chance}"
+        console.print(line, soft_wrap=True)
