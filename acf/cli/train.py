@@ -15,9 +15,9 @@ class Train:
     out: Path
     """Run directory."""
     method: str = "acf"
-    """Method to train."""
+    """Method to train: acf, gcl, dms, msa or factored_markov."""
     preset: str | None = None
-    """quick, paper or sparse [default: paper with a GPU, quick without]."""
+    """quick, paper; for acf also sparse, no-fwd, no-inv, no-policy, no-ratio [default: paper with a GPU, else quick]."""
     seed: int = 0
     """First seed."""
     seeds: int = 1

@@ -150,10 +150,10 @@ def _optimiser(lr: Float[Array, ""] | float) -> optax.GradientTransformation:
 
 
 def _is_decayed(params: Params) -> Any:
-    """Weights are; biases and norm scales are not."""
+    """Weights are; biases, norm scales, variances and the logits of gates are not."""
 
     def by_name(path: tuple[Any, ...], _: Array) -> bool:
         name = jax.tree_util.keystr(path)
-        return not any(word in name for word in ("bias", "scale", "'b_"))
+        return not any(word in name for word in ("bias", "scale", "'b_", "logits"))
 
     return jax.tree_util.tree_map_with_path(by_name, params)

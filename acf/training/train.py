@@ -201,7 +201,7 @@ def _train(directory: RunDir, config: Config, data: Transitions, wandb: str | No
             if bool((np.asarray(state.diverged_at) >= 0).all()):
                 raise AcfError("every member diverged: nothing is left to train. Lower the learning rate.")
         _save(directory, state, progress, loggers)
-        _write_models(directory, config, state, progress)
+        _write_models(directory, config, learner, state, progress)
 
 
 def _resume_or_init(directory: RunDir, config: Config, learner: Learner) -> tuple[State, _Progress]:
@@ -239,9 +239,13 @@ def _save(directory: RunDir, state: State, progress: _Progress, loggers: list[Lo
     checkpoint.save(directory.state, state, progress._asdict())
 
 
-def _write_models(directory: RunDir, config: Config, state: State, progress: _Progress) -> None:
+def _write_models(directory: RunDir, config: Config, learner: Learner, state: State, progress: _Progress) -> None:
     host = jax.device_get(state)
     for n, member in enumerate(config.members):
         params = jax.tree.map(lambda leaf, n=n: leaf[n], host.params)
         about = {"seed": member.seed, "diverged_at": int(host.diverged_at[n]), **progress._asdict()}
+        extras = learner.extras(params, make_hparams(get(config.method), member.hparams))
+        if extras:  # before the model, whose presence says that the run is finished
+            directory.extras(n).parent.mkdir(parents=True, exist_ok=True)
+            write_atomic(directory.extras(n), json.dumps(extras, indent=2) + "\n")
         checkpoint.save(directory.model(n), params, about)
