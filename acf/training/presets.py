@@ -1,7 +1,7 @@
 """Named settings: `paper` (the tables of the paper), `quick` (a CPU in minutes).
 
-For ACF also `sparse` (with our sparsity term) and the ablations `no-fwd`, `no-inv`, `no-policy`, `no-ratio`: `paper` with
-one weight at 0.
+For ACF also `sparse` (with our sparsity term) and the ablations `no-fwd`, `no-inv`, `no-policy`, `no-ratio`, which are
+`paper` with one weight at 0.
 """
 
 from dataclasses import dataclass, field, replace
