@@ -37,8 +37,9 @@ class HParams:
     """1: binary masks with straight-through gradients. 0: soft ones, through which closed edges leak."""
     frozen_epochs: float = 5.0
     """Until then all edges are open and free, so that none is lost before it is worth something."""
-    gate_speed: float = 1.0
-    """The edges' logits learn this many times as fast as the networks: at 1, an edge takes 5 / lr steps to close."""
+    speed: float = 1.0
+    """Variances and the edges' logits learn this many times as fast as the networks. At 1 an edge takes 5 / lr steps to
+    close: Adam moves every number by about lr a step."""
 
 
 class Gaussian(NamedTuple):
@@ -71,20 +72,20 @@ class Dynamics(nnx.Module):
     def __init__(self, latents: int, n_actions: int, *, hidden: int, rngs: nnx.Rngs):
         K, A = latents, n_actions
         self.networks = StackedMLP(K, K + A, (hidden,), 1, rngs=rngs)
-        self.scale = nnx.Param(jnp.full(K, raw_variance(1.0)))
-        # As (A - START_LOGIT) / gate_speed: Adam moves every number by about lr a step.
+        # These, and all that is called scale, count from their start in units of `speed`.
+        self.scale = nnx.Param(jnp.zeros(K))
         self.state_logits = nnx.Param(jnp.zeros((K, K)))
         self.action_logits = nnx.Param(jnp.zeros((K, A)))
 
-    def __call__(self, z: Float[Array, "N K"], action: Int[Array, " N"], masks: Masks) -> Gaussian:
+    def __call__(self, z: Float[Array, "N K"], action: Int[Array, " N"], masks: Masks, hparams: HParams) -> Gaussian:
         one_hot = jax.nn.one_hot(action, masks.action.shape[2])
         seen = jnp.concatenate([masks.state * z[:, None, :], masks.action * one_hot[:, None, :]], axis=2)
         mean = self.networks(seen)[..., 0]
-        return Gaussian(mean, jnp.broadcast_to(variance(self.scale[...]), mean.shape))
+        return Gaussian(mean, jnp.broadcast_to(learned_variance(self.scale[...], 1.0, hparams), mean.shape))
 
     def logits(self, hparams: HParams) -> Edges:
         own = Edges(self.state_logits[...], self.action_logits[...])
-        return Edges(*(START_LOGIT + hparams.gate_speed * logits for logits in own))
+        return Edges(*(START_LOGIT + hparams.speed * logits for logits in own))
 
     def sample_masks(self, key: PRNGKeyArray, rows: int, hparams: HParams, frozen: Bool[Array, ""]) -> Masks:
         keys = jax.random.split(key)
@@ -101,10 +102,10 @@ class DMS(nnx.Module):
         sizes = {"depth": spec.depth, "hidden": H, "dtype": spec.dtype}
         self.encoder = Encoder(spec.frame_shape, 2 * K, bounded=False, **sizes, rngs=rngs)
         self.decode = Decoder(K, spec.frame_shape, **sizes, rngs=rngs)
-        self.scale_x = nnx.Param(raw_variance(START_SIGMA_X**2))
+        self.scale_x = nnx.Param(jnp.zeros(1))
         self.dynamics = Dynamics(K, spec.n_actions, hidden=H, rngs=rngs)
         self.start_bias = nnx.Param(jnp.zeros(K))
-        self.start_scale = nnx.Param(jnp.full(K, raw_variance(1.0)))
+        self.start_scale = nnx.Param(jnp.zeros(K))
 
     def posterior(self, frames: Array) -> Gaussian:
         mean, raw = jnp.split(self.encoder(frames), 2, axis=1)
@@ -113,9 +114,13 @@ class DMS(nnx.Module):
     def encode(self, frames: Array) -> Float[Array, "N K"]:
         return self.posterior(frames).mean
 
-    def start(self) -> Gaussian:
+    def start(self, hparams: HParams) -> Gaussian:
         """`p(z)` of the first latent of a transition."""
-        return Gaussian(self.start_bias[...], variance(self.start_scale[...]))
+        return Gaussian(self.start_bias[...], learned_variance(self.start_scale[...], 1.0, hparams))
+
+    def variance_x(self, hparams: HParams) -> Float[Array, ""]:
+        """Of every pixel around what the decoder makes."""
+        return learned_variance(self.scale_x[0], START_SIGMA_X**2, hparams)
 
 
 def loss(model: DMS, batch: Batch, key: PRNGKeyArray, hparams: HParams) -> tuple[Float[Array, ""], Terms]:
@@ -140,18 +145,18 @@ def losses(
     z = q.sample(z_key)
     masks = model.dynamics.sample_masks(mask_key, len(action), hparams, frozen)
     q_now, q_next = (Gaussian(*part) for part in zip(*(jnp.split(values, 2) for values in q), strict=True))
-    predicted = model.dynamics(z[: len(action)], action, masks)
-    variance_x = variance(model.scale_x[...])
+    predicted = model.dynamics(z[: len(action)], action, masks, hparams)
+    variance_x = model.variance_x(hparams)
     edges = open_probability(model.dynamics.logits(hparams))
     return {
         "recons": 2 * negative_log_likelihood(pixels, model.decode(z), variance_x),
-        "kl_start": kl(q_now, model.start()).sum(1).mean(),
+        "kl_start": kl(q_now, model.start(hparams)).sum(1).mean(),
         "kl_next": kl(q_next, predicted).sum(1).mean(),
         "action_sparsity": edges.action.sum(),
         "state_sparsity": edges.state.sum(),
         "l2": (q.mean**2).sum(1).mean(),
         "sigma_x": jnp.sqrt(variance_x),
-        "least_sigma": jnp.sqrt(variance(model.dynamics.scale[...]).min()),
+        "least_sigma": jnp.sqrt(predicted.variance.min()),
     }
 
 
@@ -185,9 +190,9 @@ def variance(raw: Float[Array, "*K"]) -> Float[Array, "*K"]:
     return jax.nn.softplus(raw) + MIN_VARIANCE
 
 
-def raw_variance(value: float) -> Float[Array, ""]:
-    """The inverse of `variance`."""
-    return jnp.log(jnp.expm1(jnp.float32(value - MIN_VARIANCE)))
+def learned_variance(own: Float[Array, "*K"], start: float, hparams: HParams) -> Float[Array, "*K"]:
+    """A free variance: `start` where the parameter is 0."""
+    return variance(jnp.log(jnp.expm1(start - MIN_VARIANCE)) + hparams.speed * own)
 
 
 def graphs(model: DMS, hparams: HParams) -> dict[str, Any]:
