@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from flax import nnx
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
@@ -38,8 +39,8 @@ class HParams:
     frozen_epochs: float = 5.0
     """Until then all edges are open and free, so that none is lost before it is worth something."""
     speed: float = 1.0
-    """Variances and the edges' logits learn this many times as fast as the networks. At 1 an edge takes 5 / lr steps to
-    close: Adam moves every number by about lr a step."""
+    """The edges' logits and the latents' variances learn this many times as fast as the networks. At 1 an edge takes
+    5 / lr steps to close: Adam moves every number by about lr a step."""
 
 
 class Gaussian(NamedTuple):
@@ -72,7 +73,7 @@ class Dynamics(nnx.Module):
     def __init__(self, latents: int, n_actions: int, *, hidden: int, rngs: nnx.Rngs):
         K, A = latents, n_actions
         self.networks = StackedMLP(K, K + A, (hidden,), 1, rngs=rngs)
-        # These, and all that is called scale, count from their start in units of `speed`.
+        # All three count from their start in units of `speed`.
         self.scale = nnx.Param(jnp.zeros(K))
         self.state_logits = nnx.Param(jnp.zeros((K, K)))
         self.action_logits = nnx.Param(jnp.zeros((K, A)))
@@ -81,7 +82,7 @@ class Dynamics(nnx.Module):
         one_hot = jax.nn.one_hot(action, masks.action.shape[2])
         seen = jnp.concatenate([masks.state * z[:, None, :], masks.action * one_hot[:, None, :]], axis=2)
         mean = self.networks(seen)[..., 0]
-        return Gaussian(mean, jnp.broadcast_to(learned_variance(self.scale[...], 1.0, hparams), mean.shape))
+        return Gaussian(mean, jnp.broadcast_to(learned_variance(self.scale[...], 1.0, hparams.speed), mean.shape))
 
     def logits(self, hparams: HParams) -> Edges:
         own = Edges(self.state_logits[...], self.action_logits[...])
@@ -116,11 +117,11 @@ class DMS(nnx.Module):
 
     def start(self, hparams: HParams) -> Gaussian:
         """`p(z)` of the first latent of a transition."""
-        return Gaussian(self.start_bias[...], learned_variance(self.start_scale[...], 1.0, hparams))
+        return Gaussian(self.start_bias[...], learned_variance(self.start_scale[...], 1.0, hparams.speed))
 
-    def variance_x(self, hparams: HParams) -> Float[Array, ""]:
-        """Of every pixel around what the decoder makes."""
-        return learned_variance(self.scale_x[0], START_SIGMA_X**2, hparams)
+    def variance_x(self) -> Float[Array, ""]:
+        """Of every pixel around what the decoder makes. It follows slowly: a large one early on invites collapse."""
+        return learned_variance(self.scale_x[0], START_SIGMA_X**2)
 
 
 def loss(model: DMS, batch: Batch, key: PRNGKeyArray, hparams: HParams) -> tuple[Float[Array, ""], Terms]:
@@ -146,7 +147,7 @@ def losses(
     masks = model.dynamics.sample_masks(mask_key, len(action), hparams, frozen)
     q_now, q_next = (Gaussian(*part) for part in zip(*(jnp.split(values, 2) for values in q), strict=True))
     predicted = model.dynamics(z[: len(action)], action, masks, hparams)
-    variance_x = model.variance_x(hparams)
+    variance_x = model.variance_x()
     edges = open_probability(model.dynamics.logits(hparams))
     return {
         "recons": 2 * negative_log_likelihood(pixels, model.decode(z), variance_x),
@@ -190,9 +191,9 @@ def variance(raw: Float[Array, "*K"]) -> Float[Array, "*K"]:
     return jax.nn.softplus(raw) + MIN_VARIANCE
 
 
-def learned_variance(own: Float[Array, "*K"], start: float, hparams: HParams) -> Float[Array, "*K"]:
+def learned_variance(own: Float[Array, "*K"], start: float, speed: float | Array = 1.0) -> Float[Array, "*K"]:
     """A free variance: `start` where the parameter is 0."""
-    return variance(jnp.log(jnp.expm1(start - MIN_VARIANCE)) + hparams.speed * own)
+    return variance(jnp.log(jnp.expm1(start - MIN_VARIANCE)) + speed * own)
 
 
 def graphs(model: DMS, hparams: HParams) -> dict[str, Any]:
@@ -200,8 +201,8 @@ def graphs(model: DMS, hparams: HParams) -> dict[str, Any]:
     edges = open_probability(model.dynamics.logits(hparams))
     return {
         "graphs": {
-            name: {"probability": probability.round(6).tolist(), "edges": (probability > 0.5).tolist()}
-            for name, probability in edges._asdict().items()
+            name: {"probability": np.asarray(open_, float).round(6).tolist(), "edges": (open_ > 0.5).tolist()}
+            for name, open_ in edges._asdict().items()
         }
     }
 

@@ -59,11 +59,14 @@ def test_negatives_move_state_and_action_together(model):
     """Row by row: each z' with its own (z, a), and with the (z, a) of one other row."""
     batch, other = latents(), jnp.array([2, 3, 4, 5, 0, 1])
     assert (np.asarray(batch.action)[other] != np.asarray(batch.action)).any()
-    one = (
-        lambda n, m: float(  # noqa: E731
-            logit(model.energies, batch.z_next[n : n + 1], batch.z[m : m + 1], batch.action[m : m + 1])[0]
+
+    def one(n, m):
+        return float(
+            logit(model.energies, batch.z_next[jnp.array([n])], batch.z[jnp.array([m])], batch.action[jnp.array([m])])[
+                0
+            ]
         )
-    )
+
     real = np.array([one(n, n) for n in range(N)])
     fake = np.array([one(n, int(m)) for n, m in enumerate(other)])
     expected = (np.log1p(np.exp(-real)).mean() + np.log1p(np.exp(fake)).mean()) / 2
