@@ -87,10 +87,10 @@ def learn_vae(
     *,
     steps: int,
     curved: bool = False,
-    open_masks: bool = False,
+    frozen_steps: int = 0,
     lr: float = 1e-3,
 ) -> list[VAEResult]:
-    """The moving point through its mixing, one member a seed in one program. `open_masks`: no graph is learned."""
+    """The moving point through its mixing, one member a seed in one program. Edges are open until `frozen_steps`."""
     n, hidden = 128, (256, 256) if curved else ()
     graph = nnx.graphdef(nnx.eval_shape(lambda: VectorDMS(hidden, nnx.Rngs(0))))
 
@@ -99,12 +99,12 @@ def learn_vae(
             return moving_point.straight(s, key)
         return moving_point.curved(s) + 0.01 * jax.random.normal(key, (len(s), moving_point.WIDTH))
 
-    def objective(params, key, _):
+    def objective(params, key, step):
         model = nnx.merge(graph, params)
         data_key, x_key, loss_key = jax.random.split(key, 3)
         s, action, s_next = moving_point.sample(data_key, n)
         x = observe(jnp.concatenate([s, s_next]), x_key)
-        frozen = jnp.bool_(open_masks)
+        frozen = step < frozen_steps
         terms = dms.losses(model, model.posterior(x), action, x, loss_key, hparams, frozen)
         return dms.total(terms, moving_point.WIDTH, hparams, frozen)
 
