@@ -13,7 +13,7 @@ from acf.methods.base import Batch, Spec
 from acf.training.config import make_hparams
 from acf.training.presets import get_preset
 
-SPEC = Spec((16, 16, 1), n_actions=3, noop=1, latents=2, depth=2, hidden=8)
+SPEC = Spec((8, 8, 1), n_actions=3, noop=1, latents=2, depth=2, hidden=8)
 KEY = jax.random.key(0)
 ABLATIONS = {"no-fwd": "fwd", "no-inv": "inv", "no-policy": "policy", "no-ratio": "ratio"}
 
@@ -25,7 +25,7 @@ def make_batch():
 
 
 def value_and_gradients(method, graph):
-    @jax.jit
+    @partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
     @partial(jax.value_and_grad, has_aux=True)
     def compiled(params, hparams):
         return method.loss(nnx.merge(graph, params), make_batch(), KEY, hparams)

@@ -16,7 +16,7 @@ from acf.methods.gcl import GCL, HParams, classifier_loss, logit, loss
 from acf.methods.transitions import derangement, two_sample_loss
 
 N, K, A = 6, 3, 4
-SPEC = Spec((16, 16, 1), n_actions=A, noop=0, latents=K, depth=2, hidden=8)
+SPEC = Spec((8, 8, 1), n_actions=A, noop=0, latents=K, depth=2, hidden=8)
 ONLY_CLASSIFIER = HParams(classifier=3.0, recons=0.0, guard=0.0)
 ONLY_RECONS = HParams(classifier=0.0, recons=2.0, guard=0.0)
 
@@ -77,7 +77,7 @@ def test_negatives_move_state_and_action_together(model):
 def gradients(model):
     graph, params = nnx.split(model)
 
-    @jax.jit
+    @partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
     @partial(jax.grad, has_aux=True)
     def compiled(params, hparams):
         return loss(nnx.merge(graph, params), make_batch(), jax.random.key(0), hparams)
@@ -108,7 +108,7 @@ def test_latent_noise_is_off_as_published():
 
 def test_the_best_classifier_of_the_moving_point():
     """The analytic log-ratio scores what the literature's integral says: no learner can be below it."""
-    s, action, s_next = moving_point.sample(jax.random.key(0), 200_000)
+    s, action, s_next = moving_point.sample(jax.random.key(0), 100_000)
     other = derangement(jax.random.key(1), len(action))
     real = moving_point.log_ratio(s, action, s_next)
     fake = moving_point.log_ratio(s[other], action[other], s_next)

@@ -14,7 +14,7 @@ from acf.methods.base import Batch, Spec
 from acf.methods.msa import MSA, HParams, inverse_loss, loss, ratio_loss, smoothness_loss
 
 N, K, A = 6, 3, 4
-SPEC = Spec((16, 16, 1), n_actions=A, noop=0, latents=K, depth=2, hidden=8)
+SPEC = Spec((8, 8, 1), n_actions=A, noop=0, latents=K, depth=2, hidden=8)
 NOTHING = HParams(inverse=0.0, ratio=0.0, smoothness=0.0)
 
 
@@ -80,7 +80,7 @@ def test_smoothness_where_nothing_moves(max_step):
 def gradients(model):
     graph, params = nnx.split(model)
 
-    @jax.jit
+    @partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
     @partial(jax.grad, has_aux=True)
     def compiled(params, hparams, batch):
         return loss(nnx.merge(graph, params), batch, jax.random.key(0), hparams)
