@@ -61,7 +61,8 @@ def learn_masks(seed: int, *, price: float, steps: int, lr: float = 1e-3, speed:
     graphs = [np.asarray(edges) > 0.5 for edges in open_probability(dynamics.logits(hparams))]
     z, action, z_next = linear_world(jax.random.key(99), 20_000)
     masks = Masks(*(jnp.broadcast_to(jnp.asarray(g, jnp.float32), (len(z), *g.shape)) for g in graphs))
-    return MaskResult(*graphs, float(nll(dynamics(z, action, masks, hparams), z_next)))
+    state, action_graph = graphs
+    return MaskResult(state, action_graph, float(nll(dynamics(z, action, masks, hparams), z_next)))
 
 
 class VectorDMS(DMS):

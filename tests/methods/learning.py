@@ -6,7 +6,8 @@ from typing import Any
 import jax
 import numpy as np
 import optax
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, PRNGKeyArray
+from numpy.typing import ArrayLike
 from scipy.optimize import linear_sum_assignment
 
 
@@ -26,15 +27,16 @@ def fit(
     return params
 
 
-def matching(z: Float[np.ndarray, "N K"], s: Float[np.ndarray, "N K"]) -> tuple[np.ndarray, float]:
-    """For each factor its latent, and the mean absolute correlation (MCC) of the pairs."""
+def matching(z: ArrayLike, s: ArrayLike) -> tuple[np.ndarray, float]:
+    """Of latents and factors [N, K]: each factor's latent, and the mean absolute correlation (MCC) of the pairs."""
+    z, s = np.asarray(z), np.asarray(s)
     K = s.shape[1]
-    correlation = np.abs(np.corrcoef(np.asarray(s).T, np.asarray(z).T)[:K, K:])
+    correlation = np.abs(np.corrcoef(s.T, z.T)[:K, K:])
     factors, latents = linear_sum_assignment(-correlation)
     return latents, float(correlation[factors, latents].mean())
 
 
-def mcc(z: Float[np.ndarray, "N K"], s: Float[np.ndarray, "N K"]) -> float:
+def mcc(z: ArrayLike, s: ArrayLike) -> float:
     return matching(z, s)[1]
 
 

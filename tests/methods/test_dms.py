@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.stats
 from flax import nnx
+from jaxtyping import Array
 from learning import distances
 
 from acf.methods.base import Batch, Spec
@@ -150,7 +151,7 @@ def test_edges_are_counted_not_averaged(model, value_and_gradients):
 def test_total_has_one_normaliser():
     """By hand. An edge costs action_sparsity / elbo nats, on a frame of any size."""
     names = ("recons", "kl_start", "kl_next", "action_sparsity", "state_sparsity", "l2")
-    terms = dict(zip(names, map(jnp.float32, (100, 2, 3, 5, 7, 11)), strict=True))
+    terms: dict[str, Array] = dict(zip(names, map(jnp.float32, (100, 2, 3, 5, 7, 11)), strict=True))
     hparams = HParams(elbo=4.0, action_sparsity=0.5, state_sparsity=0.25, l2=0.1)
     on, off = jnp.bool_(False), jnp.bool_(True)
     assert float(total(terms, 10, hparams, on)) == pytest.approx((4 * 105 + 2.5 + 1.75) / 10 + 1.1, rel=1e-6)
