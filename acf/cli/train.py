@@ -16,9 +16,9 @@ class Train:
     out: Path
     """Run directory."""
     method: str = "acf"
-    """Method to train."""
+    """Method to train: acf, gcl, dms, msa or factored_markov."""
     preset: str | None = None
-    """quick, paper or sparse [default: paper with a GPU, quick without]."""
+    """quick or paper; acf has sparse, no-fwd, no-inv, no-policy, no-ratio too [default: paper on a GPU, else quick]."""
     seed: int = 0
     """First seed."""
     seeds: int = 1

@@ -11,6 +11,10 @@ if TYPE_CHECKING:
 # A new method is a file in this folder and a line here.
 METHODS = {
     "acf": "acf.methods.acf",
+    "gcl": "acf.methods.gcl",
+    "dms": "acf.methods.dms",
+    "msa": "acf.methods.msa",
+    "factored_markov": "acf.methods.factored_markov",
 }
 
 

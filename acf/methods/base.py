@@ -1,4 +1,4 @@
-"""The contract every method keeps, and how the trainer sees one: three pure functions of arrays."""
+"""The contract every method keeps, and how the trainer sees one: pure functions of arrays."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -50,7 +50,8 @@ class Method:
 
     `model(spec, rngs=...)` is an `nnx.Module` with an `encode(frames)`; `hparams` a frozen dataclass of floats that has
     an `lr` and is a pytree (settings are traced: one program serves every setting); `loss(model, batch, key, hparams)`
-    returns the scalar to minimise and every term of it, unweighted, by name.
+    returns the scalar to minimise and every term of it, unweighted, by name. `extras(model, hparams)`, where a method
+    learns more than an encoder, is that as a JSON-able dict: it is written beside the trained weights.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Method:
     loss: Callable[[Any, Batch, PRNGKeyArray, Any], tuple[Float[Array, ""], Terms]]
     scores: Callable[[Any, Array, Array], Float[Array, "N K A"]] | None = None
     """`scores(model, z_next, z)`: `∂E_k(z'_k, a, z) / ∂z'_k`, for methods with an energy a latent and action."""
+    extras: Callable[[Any, Any], dict[str, Any]] | None = None
 
     def bind(self, spec: Spec) -> "Learner":
         """The method as pure functions for data of this shape. The module is split once, here."""
@@ -73,15 +75,19 @@ class Method:
         def encode(params: Params, frames: UInt8[Array, "N H W C"]) -> Float[Array, "N d"]:
             return nnx.merge(graph, params).encode(frames)
 
+        def extras(params: Params, hparams: Any) -> dict[str, Any]:
+            return self.extras(nnx.merge(graph, params), hparams) if self.extras else {}
+
         def scores(params: Params, z_next: Float[Array, "N K"], z: Float[Array, "N K"]) -> Float[Array, "N K A"]:
             assert self.scores is not None
             return self.scores(nnx.merge(graph, params), z_next, z)
 
-        return Learner(init, loss, encode, scores if self.scores else None)
+        return Learner(init, loss, encode, extras, scores if self.scores else None)
 
 
 class Learner(NamedTuple):
     init: Callable[[PRNGKeyArray], Params]
     loss: Callable[[Params, Batch, PRNGKeyArray, Any], tuple[Float[Array, ""], Terms]]
     encode: Callable[[Params, UInt8[Array, "N H W C"]], Float[Array, "N d"]]
+    extras: Callable[[Params, Any], dict[str, Any]]
     scores: Callable[[Params, Float[Array, "N K"], Float[Array, "N K"]], Float[Array, "N K A"]] | None = None

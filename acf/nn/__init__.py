@@ -1,8 +1,10 @@
-"""The networks: residual encoder and decoder, MLP, and the stack of per-factor energies."""
+"""The networks: residual encoder and decoder, MLP, stacks of per-factor networks and energies, gates."""
 
-from acf.nn.decoder import Decoder
+from acf.nn.decoder import Decoder, as_pixels
 from acf.nn.encoder import Encoder
 from acf.nn.energies import Energies
+from acf.nn.gates import sample_gates
 from acf.nn.mlp import MLP
+from acf.nn.stack import StackedMLP
 
-__all__ = ["MLP", "Decoder", "Encoder", "Energies"]
+__all__ = ["MLP", "Decoder", "Encoder", "Energies", "StackedMLP", "as_pixels", "sample_gates"]

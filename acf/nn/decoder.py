@@ -2,7 +2,7 @@
 
 import jax.numpy as jnp
 from flax import nnx
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, UInt8
 
 from acf.nn.blocks import Up
 from acf.nn.encoder import MIN_RESOLUTION
@@ -35,13 +35,19 @@ class Decoder(nnx.Module):
             blocks.append(Up(channels, max(channels // 2, depth), dtype=dtype, rngs=rngs))
             channels = max(channels // 2, depth)
         self.blocks = nnx.List(blocks)
-        self.to_pixels = nnx.Linear(channels, c, dtype=dtype, rngs=rngs)
+        # In float32 whatever the rest: bfloat16 steps are larger than the error of a good reconstruction.
+        self.to_pixels = nnx.Linear(channels, c, rngs=rngs)
 
     def __call__(self, z: Float[Array, "N d"]) -> Float[Array, "N H W C"]:
         x = self.head(z).reshape(len(z), *self.smallest)
         for block in self.blocks:
             x = block(x)
-        return jnp.tanh(self.to_pixels(centre_crop(x, self.frame_shape)).astype(jnp.float32))
+        return jnp.tanh(self.to_pixels(centre_crop(x, self.frame_shape).astype(jnp.float32)))
+
+
+def as_pixels(frames: UInt8[Array, "*N H W C"]) -> Float[Array, "*N H W C"]:
+    """Frames in the decoder's range, to compare with what it made."""
+    return frames.astype(jnp.float32) / 127.5 - 1
 
 
 def centre_crop(x: Float[Array, "N h w c"], frame_shape: tuple[int, int, int]) -> Float[Array, "N H W c"]:

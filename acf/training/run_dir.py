@@ -52,6 +52,10 @@ class RunDir:
     def model(self, member: int) -> Path:
         return self.path / "members" / str(member) / "model.safetensors"
 
+    def extras(self, member: int) -> Path:
+        """What the method learned beside the encoder, where it has such (`Method.extras`)."""
+        return self.path / "members" / str(member) / "extras.json"
+
     def read_config(self) -> Config:
         if not self.config.exists():
             raise AcfError(f"{self.path} is not a run directory: it has no config.json. `acf train` makes one.")

@@ -263,5 +263,10 @@ def _save(directory: RunDir, state: State, progress: _Progress, loggers: list[Lo
 def _write_models(directory: RunDir, config: Config, learner: Learner, state: State, progress: _Progress) -> None:
     unravel = layout(jax.eval_shape(learner.init, jax.random.key(0))).unravel
     for n, member in enumerate(config.members):
+        params = unravel(state.params[n])
         about = {"seed": member.seed, "diverged_at": int(state.diverged_at[n]), **progress._asdict()}
-        checkpoint.save(directory.model(n), unravel(state.params[n]), about)
+        extras = learner.extras(params, make_hparams(get(config.method), member.hparams))
+        if extras:  # before the model, whose presence says that the run is finished
+            directory.extras(n).parent.mkdir(parents=True, exist_ok=True)
+            write_atomic(directory.extras(n), json.dumps(extras, indent=2) + "\n")
+        checkpoint.save(directory.model(n), params, about)

@@ -4,7 +4,8 @@ import dataclasses
 
 import pytest
 
-from acf.methods import get
+from acf.errors import AcfError
+from acf.methods import METHODS, get
 from acf.training.config import make_hparams
 from acf.training.presets import PRESETS, default_preset, get_preset
 
@@ -17,9 +18,41 @@ TABLE = {
     "fourrooms": (128, 3.6392e-4, 200, 40.736, 16.963, 97.365, 22.764),
 }
 
+# The same of the other methods, row by row: lr, then the coefficients in the order of the table.
+BASELINES = {
+    "gcl": (
+        ("lr", "classifier", "recons"),
+        {
+            "doorkey": (2.0363e-4, 60.444, 9.26e-8),
+            "taxi": (4.4530e-4, 27.293, 4.53e-10),
+            "grid2d": (1.6031e-4, 90.737, 0.193),
+            "fourrooms": (2.7661e-5, 51.030, 3.50e-4),
+        },
+    ),
+    "dms": (
+        ("lr", "elbo", "action_sparsity", "state_sparsity", "gumbel_temp", "l2"),
+        {
+            "doorkey": (3.5332e-4, 4.737, 3.536, 2.557, 7.417, 0.0015),
+            "taxi": (9.6832e-5, 67.349, 36.881, 8.024, 1.000, 0.0023),
+            "grid2d": (7.5007e-5, 42.948, 91.982, 1.000, 6.360, 0.2805),
+            "fourrooms": (4.0218e-4, 5.225, 9.878, 6.091, 3.465, 0.0060),
+        },
+    ),
+    "msa": (
+        ("lr", "inverse", "ratio", "smoothness"),
+        {
+            "doorkey": (4.5536e-4, 6.009, 8.519, 2.092),
+            "taxi": (3.9622e-4, 66.916, 42.518, 8.234),
+            "grid2d": (4.2654e-4, 78.480, 1.000, 84.905),
+            "fourrooms": (1.5854e-4, 9.472, 0.311, 9.691),
+        },
+    ),
+}
+ABLATIONS = {"no-fwd": "fwd", "no-inv": "inv", "no-policy": "policy", "no-ratio": "ratio"}
 
-def hparams(preset):
-    return make_hparams(get("acf"), preset.hparams)
+
+def hparams(preset, method="acf"):
+    return make_hparams(get(method), preset.hparams)
 
 
 @pytest.mark.parametrize("domain", TABLE)
@@ -39,6 +72,45 @@ def test_sparse_is_paper_with_the_sparsity_term(domain):
     assert hparams(sparse).sparsity > 0
     assert dataclasses.replace(hparams(sparse), sparsity=0.0) == hparams(paper)
     assert dataclasses.replace(sparse, hparams=paper.hparams) == paper
+
+
+@pytest.mark.parametrize("domain", TABLE)
+@pytest.mark.parametrize("method", BASELINES)
+def test_paper_of_the_baselines(method, domain):
+    names, table = BASELINES[method]
+    preset = get_preset("paper", method, domain)
+    assert tuple(getattr(hparams(preset, method), name) for name in names) == table[domain]
+    same = get_preset("paper", "acf", domain)
+    assert dataclasses.replace(preset, hparams={}) == dataclasses.replace(same, hparams={}), "one protocol"
+
+
+@pytest.mark.parametrize("domain", TABLE)
+def test_factored_markov_has_acfs_settings(domain):
+    ours, acfs = (hparams(get_preset("paper", method, domain), method) for method in ("factored_markov", "acf"))
+    assert vars(ours) == {name: getattr(acfs, name) for name in vars(ours)}
+
+
+@pytest.mark.parametrize("domain", [*TABLE, "lamp", None])
+@pytest.mark.parametrize("name", ABLATIONS)
+def test_an_ablation_is_paper_with_one_weight_at_zero(name, domain):
+    paper, ablation = (get_preset(preset, "acf", domain) for preset in ("paper", name))
+    assert hparams(paper) != hparams(ablation)
+    assert dataclasses.replace(hparams(paper), **{ABLATIONS[name]: 0.0}) == hparams(ablation)
+    assert dataclasses.replace(ablation, hparams=paper.hparams) == paper
+
+
+@pytest.mark.parametrize("name", ["sparse", *ABLATIONS])
+def test_a_preset_of_acfs_terms_is_for_acf(name):
+    message = f"preset '{name}' changes a term that only acf has: expected quick or paper for msa"
+    with pytest.raises(AcfError, match=message):
+        get_preset(name, "msa", "taxi")
+
+
+@pytest.mark.parametrize("domain", [*TABLE, "lamp", None])
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", ["quick", "paper"])
+def test_every_method_has_every_domain(name, method, domain):
+    assert hparams(get_preset(name, method, domain), method).lr > 0
 
 
 @pytest.mark.parametrize("domain", [*TABLE, "lamp", None])
