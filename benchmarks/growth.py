@@ -73,6 +73,23 @@ def main(args: Args) -> None:
     args.out.mkdir(parents=True, exist_ok=True)
     about = bench.describe_device() | {"members": args.members, "default": DEFAULT}
     (args.out / "growth.json").write_text(json.dumps(about | {"curves": found}, indent=2) + "\n")
+    draw(found, about["device"], args.out / "growth.png")
+    console.print(f"wrote {args.out}/growth.json and growth.png")
+
+
+def draw(curves: dict[str, list[dict[str, float]]], device: str, path: Path) -> None:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(3 * len(curves), 3), layout="constrained")
+    for axis, (name, points) in zip(figure.subplots(1, len(curves)), curves.items(), strict=True):
+        x, y = [point["at"] for point in points], [point["member_ms"] for point in points]
+        axis.loglog(x, y, "o-", color="#0072b2")
+        axis.set(xlabel=name, xticks=x, xticklabels=[f"{value:,}" for value in x])
+        axis.minorticks_off()
+        axis.grid(alpha=0.3)
+    figure.axes[0].set_ylabel("ms a step and member")
+    figure.suptitle(f"cost of a training step on {device}")
+    figure.savefig(path, dpi=120)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,9 @@
 """Shapes and types that `acf.nn` and `acf.methods` declare are checked while the tests run, and only then."""
 
+import atexit
+import os
+import shutil
+import tempfile
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -12,6 +16,10 @@ from flax import nnx
 
 # A setting is a float to its user, but an array, a tracer or one of JAX's placeholders inside a program: not checked.
 _CHECKER = "beartype.beartype(conf=beartype.BeartypeConf(hint_overrides=beartype.FrozenDict({float: object})))"
+
+# Compiled programs are kept as for a user, but not among the user's own; processes that tests start see this too.
+os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="acf-tests-")
+atexit.register(shutil.rmtree, os.environ["XDG_CACHE_HOME"], ignore_errors=True)
 
 # Before anything imports them.
 jaxtyping.install_import_hook(["acf.nn", "acf.methods"], _CHECKER)

@@ -40,7 +40,7 @@ class Tiles(NamedTuple):
     programs: int = 0  # that share a member's rows, where each adds up gradients
 
 
-# Measured on an H200 (`benchmarks/encoder.py`), by padded width of the block.
+# Measured on an H200 (`benchmarks/tiles.py`), by padded width of the block.
 FORWARD = {32: Tiles(64, 4), 64: Tiles(128, 8), 128: Tiles(64, 4)}
 BACKWARD = {32: Tiles(16, 1), 64: Tiles(64, 4), 128: Tiles(32, 8)}
 FRAME_WEIGHTS = {32: Tiles(32, 2, 256)}

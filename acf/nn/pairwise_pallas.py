@@ -15,7 +15,7 @@ from jaxtyping import Array, Float
 
 from acf.nn.kernel import fast_reciprocal
 
-# Measured on an H200 (`benchmarks/energies.py`).
+# Measured on an H200 (`benchmarks/tiles.py`).
 FORWARD_TILE = (16, 128)  # pairs: j, i
 MOST_SHARES = 8  # of the hidden units, forward
 ENOUGH_PROGRAMS = 384  # a member; with so many tiles of pairs there is no need for shares, which cost memory

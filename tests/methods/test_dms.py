@@ -28,7 +28,7 @@ from acf.methods.dms import (
     negative_log_likelihood,
     total,
 )
-from acf.training.population import _is_decayed
+from acf.training.flat import layout
 
 N, K, A = 6, 3, 4
 SPEC = Spec((8, 8, 1), n_actions=A, noop=0, latents=K, depth=2, hidden=8)
@@ -211,8 +211,9 @@ def test_latents_are_the_posteriors_mean(model):
 
 def test_logits_and_variances_do_not_decay(model):
     """Decay would pull an edge's probability to where it started, and a variance too."""
-    decayed = jax.tree.leaves_with_path(_is_decayed(nnx.state(model)))
-    kept = {jax.tree_util.keystr(path, simple=True, separator=".") for path, value in decayed if not value}
+    flat = layout(nnx.state(model))
+    decayed = jax.tree.leaves_with_path(flat.unravel(jnp.asarray(flat.decayed)))
+    kept = {jax.tree_util.keystr(path, simple=True, separator=".") for path, value in decayed if not value.any()}
     own = {"dynamics.scale", "dynamics.state_logits", "dynamics.action_logits", "scale_x", "start_scale", "start_bias"}
     assert {name.removesuffix(".value") for name in kept} >= own
     assert all("kernel" not in name for name in kept)

@@ -50,7 +50,7 @@ def test_one_step_is_optax_adamw():
     def loss(params, batch, key, hparams):
         return sum(jnp.sum((p - t) ** 2) for p, t in zip(*map(jax.tree.leaves, (params, target)), strict=True)), {}
 
-    learner, flat = Learner(lambda key: start, loss, lambda params, frames: frames), layout(start)
+    learner, flat = Learner(lambda key: start, loss, lambda params, frames: frames, lambda *_: {}), layout(start)
     batch = Batch(*(jnp.zeros(()),) * 4)
     vector = flat.ravel(start)
     state = State(vector, population.ADAM.init(vector), jnp.int32(-1))

@@ -1,0 +1,132 @@
+"""How the GPU kernels' work is best cut: every kernel of a step alone, with several tiles, timed on the device.
+
+The tables in `acf/nn/blocks_pallas.py` and the constants in `acf/nn/pairwise_pallas.py` come from this.
+
+python benchmarks/tiles.py --members 5
+"""
+
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import tyro
+
+from acf.nn import blocks_pallas, pairwise_pallas
+from acf.nn.blocks_pallas import Shape, Tiles
+from acf.terminal import console, table
+
+REPEATS = 3
+BLOCKS = {
+    24: Shape(256, 32, 32, 5, 24, True),
+    48: Shape(256, 16, 16, 24, 48, False),
+    96: Shape(256, 8, 8, 48, 96, False),
+}
+ROWS_AND_WARPS = [(16, 1), (16, 2), (16, 4), (32, 2), (32, 4), (32, 8), (64, 2), (64, 4), (64, 8), (128, 4), (128, 8)]
+SHARED = [(rows, warps, programs) for rows, warps in [(32, 2), (64, 2), (64, 4), (128, 4)] for programs in (8, 16, 256)]
+
+
+def block_calls(members: int):
+    """(name, tiles, function, arguments) of each kernel of each block, under each cut."""
+    for o, shape in BLOCKS.items():
+        O, I, dt = blocks_pallas._padded(o), blocks_pallas._padded(shape.channels_in), jnp.bfloat16  # noqa: E741
+        keys = jax.random.split(jax.random.key(o), 4)
+        size = (members, shape.N * shape.h * shape.w)
+        pixels = jax.random.randint(keys[0], (members, size[1] * 3), 0, 255).astype(jnp.uint8)
+        x = pixels if shape.frames else jax.random.normal(keys[0], (*size, I)).astype(dt)
+        matrices = (jax.random.normal(keys[1], (members, shape.conv_rows + 2 * O, O)) / O**0.5).astype(dt)
+        scale = jax.random.normal(keys[2], (members, O))
+        g = jax.random.normal(keys[3], (members, shape.rows, O)).astype(dt)
+        features = blocks_pallas._features(shape, dt)
+        rows = jax.ShapeDtypeStruct((shape.rows, O), dt)
+        two = jax.ShapeDtypeStruct((2, shape.rows, O), dt)
+
+        def call(kernel, tiles, grid, out_shape, *args, shape=shape):
+            return blocks_pallas._call(kernel, shape, tiles, grid=grid, out_shape=out_shape)(*args)
+
+        for tiles in [Tiles(*cut) for cut in ROWS_AND_WARPS]:
+            grid = (shape.rows // tiles.rows,)
+            run = partial(call, blocks_pallas._forward_kernel, tiles, grid, [rows] * 2)
+            yield f"forward {o}", tiles, lambda x, m, s, run=run, f=features: run(x, f, m, s), (x, matrices, scale)
+            sums = jax.ShapeDtypeStruct((grid[0], O), jnp.float32)
+            run = partial(call, blocks_pallas._backward_kernel, tiles, grid, [rows, two, two, sums])
+            yield f"backward {o}", tiles, run, (g, matrices, scale, g)
+            if not shape.frames:
+                out = jax.ShapeDtypeStruct((shape.cells, 4, I), dt)
+                run = partial(call, blocks_pallas._conv_input_kernel, tiles, (shape.cells // tiles.rows,), out)
+                yield f"conv input {o}", tiles, run, (g, matrices)
+        for tiles in [Tiles(*cut) for cut in SHARED]:
+            if shape.frames:
+                out = jax.ShapeDtypeStruct((tiles.programs, shape.conv_rows, O), jnp.float32)
+                run = partial(call, blocks_pallas._frame_weights_kernel, tiles, (tiles.programs,), out)
+                yield f"frame weights {o}", tiles, lambda x, g, run=run, f=features: run(x, f, g), (x, g)
+            elif tiles.programs <= 16:
+                out = jax.ShapeDtypeStruct((tiles.programs, 9, I, O), jnp.float32)
+                run = partial(call, blocks_pallas._conv_weights_kernel, tiles, (9, tiles.programs), out)
+                yield f"conv weights {o}", tiles, run, (x, g)
+
+
+def pairwise_calls(members: int, K: int = 6, N: int = 128, H: int = 256):
+    keys = jax.random.split(jax.random.key(0), 5)
+    shapes = [(K, N, H), (K, N), (K, H), (K, N, H), (N, N)]
+    u, v, w, c, g = (jax.random.normal(key, (members, *shape)) for key, shape in zip(keys, shapes, strict=True))
+    for tile in [(8, 128), (16, 64), (16, 128), (32, 64), (32, 128)]:
+        pairwise_pallas.FORWARD_TILE = tile  # read when the function is traced, before the next one is asked for
+        yield "pairwise forward", tile, lambda *args: pairwise_pallas.forward(*args), (u, v, w, c)
+    for tile in [(8, 64), (16, 64), (16, 128), (32, 32), (32, 64)]:
+        pairwise_pallas.BACKWARD_TILE = tile
+        yield "pairwise backward", tile, lambda *args: pairwise_pallas.backward(*args), (u, v, w, g)
+
+
+def microseconds(programs) -> list[float]:
+    """The best of three, from the device's own clock."""
+    from jax.profiler import ProfileData
+
+    with tempfile.TemporaryDirectory() as folder:
+        with jax.profiler.trace(folder):
+            for compiled, args in programs:
+                for _ in range(REPEATS):
+                    jax.block_until_ready(compiled(*args))
+        (file,) = Path(folder).rglob("*.xplane.pb")
+        lines = [
+            line for plane in ProfileData.from_file(str(file)).planes if "GPU" in plane.name for line in plane.lines
+        ]
+        events = [event for line in lines if "Stream" in line.name for event in line.events]
+        ours = [event for event in events if "kernel" in event.name or "pairwise" in event.name]
+        times = [event.duration_ns / 1e3 for event in sorted(ours, key=lambda event: event.start_ns)]
+    return [min(times[n : n + REPEATS]) for n in range(0, len(times), REPEATS)]
+
+
+@dataclass(frozen=True)
+class Args:
+    members: int = 5
+
+
+def main(args: Args) -> None:
+    calls, lowered = [], []
+    for call in chain(block_calls(args.members), pairwise_calls(args.members)):
+        calls.append(call)
+        lowered.append(jax.jit(jax.vmap(call[2])).lower(*call[3]))
+
+    def compile_or_none(program):
+        try:
+            return program.compile()
+        except jax.errors.JaxRuntimeError:  # more shared memory than there is
+            return None
+
+    with ThreadPoolExecutor(16) as pool:
+        compiled = list(pool.map(compile_or_none, lowered))
+    fits = [(call, program) for call, program in zip(calls, compiled, strict=True) if program is not None]
+    times = microseconds([(program, call[3]) for call, program in fits])
+    rows = table("kernel", "tiles", "µs", title=f"{args.members} members, the paper's network")
+    for (call, _), time in sorted(zip(fits, times, strict=True), key=lambda pair: (pair[0][0][0], pair[1])):
+        rows.add_row(call[0], str(tuple(call[1])), f"{time:.1f}")
+    console.print(rows)
+
+
+if __name__ == "__main__":
+    main(tyro.cli(Args))
