@@ -48,7 +48,8 @@ def test_one_step_is_optax_adamw():
     start = jax.tree.map(lambda leaf: leaf * 0.3 + 1, target)
 
     def loss(params, batch, key, hparams):
-        return sum(jnp.sum((p - t) ** 2) for p, t in zip(*map(jax.tree.leaves, (params, target)), strict=True)), {}
+        leaves = zip(*map(jax.tree.leaves, (params, target)), strict=True)
+        return jnp.asarray(sum(jnp.sum((p - t) ** 2) for p, t in leaves)), {}
 
     learner, flat = Learner(lambda key: start, loss, lambda params, frames: frames, lambda *_: {}), layout(start)
     batch = Batch(*(jnp.zeros(()),) * 4)
