@@ -4,7 +4,6 @@ Where the paper is silent or contradicts itself, `docs/notation.md` gives the ch
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -14,6 +13,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from acf.methods.base import Batch, Method, Spec, Terms
 from acf.methods.guard import guard_loss
+from acf.methods.transitions import Latents, add_noise, encode_pair, taken
 from acf.nn import MLP, Encoder, Energies
 
 
@@ -48,16 +48,8 @@ class ACF(nnx.Module):
         self.policy = MLP(K, (H, H), A, rngs=rngs)
 
 
-class Latents(NamedTuple):
-    """A batch of transitions in latent space."""
-
-    z: Float[Array, "N K"]
-    action: Int[Array, " N"]
-    z_next: Float[Array, "N K"]
-
-
 def loss(model: ACF, batch: Batch, key: PRNGKeyArray, hparams: HParams) -> tuple[Float[Array, ""], Terms]:
-    clean = encode(model, batch)
+    clean = encode_pair(model.encode, batch)
     terms = losses(model, add_noise(clean, key, hparams.noise))
     terms["guard"] = guard_loss(jnp.concatenate([clean.z, clean.z_next]))
     weights = {
@@ -70,18 +62,6 @@ def loss(model: ACF, batch: Batch, key: PRNGKeyArray, hparams: HParams) -> tuple
     }
     total = sum(weights[name] * term for name, term in terms.items())
     return jnp.asarray(total), terms
-
-
-def encode(model: ACF, batch: Batch) -> Latents:
-    """Both frames of every transition through the encoder at once."""
-    z, z_next = jnp.split(model.encode(jnp.concatenate([batch.x, batch.x_next])), 2)
-    return Latents(z, batch.action, z_next)
-
-
-def add_noise(latents: Latents, key: PRNGKeyArray, noise: float | Array) -> Latents:
-    """ε on both latents of every transition: without it, deterministic dynamics have no densities."""
-    eps, eps_next = noise * jax.random.normal(key, (2, *latents.z.shape))
-    return latents._replace(z=latents.z + eps, z_next=latents.z_next + eps_next)
 
 
 def losses(model: ACF, latents: Latents) -> Terms:
@@ -140,11 +120,6 @@ def sparsity_loss(differences: Float[Array, "N K A"]) -> Float[Array, ""]:
 def ramp(epoch: Float[Array, ""], start: float | Array, end: float | Array) -> Float[Array, ""]:
     """0 until `start`, 1 from `end` on, linear between."""
     return jnp.clip((epoch - start) / jnp.maximum(end - start, 1e-6), 0, 1)
-
-
-def taken(values: Float[Array, "N A"], action: Int[Array, " N"]) -> Float[Array, " N"]:
-    """Each row's value of its action. A sum, since a gather's gradient is a slow scatter."""
-    return (values * jax.nn.one_hot(action, values.shape[1])).sum(1)
 
 
 METHOD = Method("acf", ACF, HParams, loss, scores=lambda model, z_next, z: model.energies.scores(z_next, z))

@@ -11,10 +11,10 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from acf.methods.acf import Latents, add_noise, forward_loss, taken
+from acf.methods.acf import forward_loss
 from acf.methods.base import Batch, Method, Spec, Terms
 from acf.methods.guard import guard_loss
-from acf.methods.transitions import encode_pair
+from acf.methods.transitions import Latents, add_noise, encode_pair, taken
 from acf.nn import Encoder, Energies
 
 

@@ -11,10 +11,9 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from acf.methods.acf import Latents, add_noise, taken
 from acf.methods.base import Batch, Method, Spec, Terms
 from acf.methods.guard import guard_loss
-from acf.methods.transitions import derangement, encode_pair, two_sample_loss
+from acf.methods.transitions import Latents, add_noise, derangement, encode_pair, taken, two_sample_loss
 from acf.nn import Decoder, Encoder, StackedMLP, as_pixels
 
 

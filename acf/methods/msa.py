@@ -10,9 +10,8 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from acf.methods.acf import Latents, taken
 from acf.methods.base import Batch, Method, Spec, Terms
-from acf.methods.transitions import derangement, encode_pair, two_sample_loss
+from acf.methods.transitions import Latents, derangement, encode_pair, taken, two_sample_loss
 from acf.nn import MLP, Encoder
 
 

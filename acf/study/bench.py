@@ -11,8 +11,9 @@ import jax.numpy as jnp
 from acf.data import collect
 from acf.data.transitions import Transitions
 from acf.methods import get
-from acf.methods.acf import HParams, Latents, add_noise, encode, losses
+from acf.methods.acf import HParams, losses
 from acf.methods.base import Batch, Method, Spec
+from acf.methods.transitions import Latents, add_noise, encode_pair
 from acf.nn.kernel import Kernel, chosen
 from acf.study.floor import floor, measure_rates
 from acf.training import population
@@ -109,7 +110,7 @@ def parts(case: Case) -> list[Case]:
     """The step's parts as programs of their own: encoder, losses on fixed latents, and the optimiser alone."""
 
     def encoder_only(model: Any, batch: Batch, key: Any, hparams: HParams):
-        latents = encode(model, batch)
+        latents = encode_pair(model.encode, batch)
         return (latents.z * latents.z_next).sum(), {}
 
     def losses_only(model: Any, batch: Batch, key: Any, hparams: HParams):
