@@ -11,9 +11,8 @@ from flax import nnx
 from learning import fit
 from walled_grid import Grid
 
-from acf.methods.acf import Latents
 from acf.methods.msa import MSA, HParams, inverse_loss, ratio_loss, smoothness_loss
-from acf.methods.transitions import derangement
+from acf.methods.transitions import Latents, derangement
 from acf.nn import MLP
 
 

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 from flax import nnx
 
-from acf.methods.acf import Latents
 from acf.methods.base import Batch, Spec
 from acf.methods.gcl import GCL, HParams, classifier_loss, logit, loss
-from acf.methods.transitions import derangement, two_sample_loss
+from acf.methods.transitions import Latents, derangement, two_sample_loss
 
 N, K, A = 6, 3, 4
 SPEC = Spec((8, 8, 1), n_actions=A, noop=0, latents=K, depth=2, hidden=8)

@@ -16,9 +16,8 @@ from flax import nnx
 from jaxtyping import Array
 from learning import fit, mcc
 
-from acf.methods.acf import Latents, taken
 from acf.methods.gcl import FactorEnergies, classifier_loss
-from acf.methods.transitions import derangement, two_sample_loss
+from acf.methods.transitions import Latents, derangement, taken, two_sample_loss
 from acf.nn import MLP
 
 BATCH, LR = 256, 1e-3

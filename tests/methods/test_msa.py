@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from flax import nnx
 
-from acf.methods.acf import Latents
 from acf.methods.base import Batch, Spec
 from acf.methods.msa import MSA, HParams, inverse_loss, loss, ratio_loss, smoothness_loss
+from acf.methods.transitions import Latents
 
 N, K, A = 6, 3, 4
 SPEC = Spec((8, 8, 1), n_actions=A, noop=0, latents=K, depth=2, hidden=8)
