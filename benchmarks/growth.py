@@ -81,9 +81,12 @@ def draw(curves: dict[str, list[dict[str, float]]], device: str, path: Path) -> 
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(3 * len(curves), 3), layout="constrained")
-    for axis, (name, points) in zip(figure.subplots(1, len(curves)), curves.items(), strict=True):
+    for axis, (name, points) in zip(figure.subplots(1, len(curves), sharey=True), curves.items(), strict=True):
         x, y = [point["at"] for point in points], [point["member_ms"] for point in points]
         axis.loglog(x, y, "o-", color="#0072b2")
+        for at, ms in zip(x, y, strict=True):
+            axis.annotate(f"{ms:.3g}", (at, ms), textcoords="offset points", xytext=(0, 6), ha="center", fontsize=8)
+        axis.margins(0.2)
         axis.set(xlabel=name, xticks=x, xticklabels=[f"{value:,}" for value in x])
         axis.minorticks_off()
         axis.grid(alpha=0.3)

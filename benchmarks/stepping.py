@@ -4,11 +4,11 @@
 
 navix and minigrid are no dependencies of ours; whichever is absent is reported as skipped. To have all three:
 
-    uv venv /tmp/navix --python 3.11
-    uv pip install --python /tmp/navix/bin/python navix==0.7.4 minigrid==3.2.0 jax==0.10.2 flax==0.12.8 optax==0.2.8 \
+    uv venv .venv-navix --python 3.11
+    uv pip install --python .venv-navix/bin/python navix==0.7.4 minigrid==3.2.0 jax==0.10.2 flax==0.12.8 optax==0.2.8 \
         jaxtyping rich
-    uv pip install --python /tmp/navix/bin/python --no-deps -e .
-    /tmp/navix/bin/python benchmarks/stepping.py
+    uv pip install --python .venv-navix/bin/python --no-deps -e .
+    .venv-navix/bin/python benchmarks/stepping.py
 
 Each package makes pictures as it does by itself: ours 32x32, navix `observations.rgb` at its native 64x64, minigrid
 `RGBImgObsWrapper(tile_size=4)` at 32x32. The picture of every step is written to memory and then overwritten by the

@@ -2,10 +2,10 @@
 
 navix pulls in 66 packages, so it lives in an environment of its own and only this recording is committed:
 
-    uv venv /tmp/navix --python 3.11
-    uv pip install --python /tmp/navix/bin/python navix==0.7.4 jax==0.10.2 flax==0.12.8 optax==0.2.8 jaxtyping
-    uv pip install --python /tmp/navix/bin/python --no-deps -e .
-    /tmp/navix/bin/python tests/domains/record_navix.py
+    uv venv .venv-navix --python 3.11
+    uv pip install --python .venv-navix/bin/python navix==0.7.4 jax==0.10.2 flax==0.12.8 optax==0.2.8 jaxtyping
+    uv pip install --python .venv-navix/bin/python --no-deps -e .
+    .venv-navix/bin/python tests/domains/record_navix.py
 
 Two things differ from navix as shipped. Its `right`, `backward` and `left` add to the heading without `% 4`, and the
 `lax.switch` behind them clamps: six of the twelve moves go the wrong way. And its `step` resets by itself; we call
