@@ -14,7 +14,7 @@ from acf.methods import get
 from acf.methods.acf import HParams, losses
 from acf.methods.base import Batch, Method, Spec
 from acf.methods.transitions import Latents, add_noise, encode_pair
-from acf.nn.kernel import Kernel, chosen
+from acf.nn.kernel import chosen
 from acf.study.floor import floor, measure_rates
 from acf.training import population
 from acf.training.config import make_hparams
@@ -56,10 +56,9 @@ class Timing:
         return asdict(self) | {"member_ms": self.member_ms, "member_mib": self.memory_mib / self.members}
 
 
-def make_case(
-    domain: str, preset: str, members: int, *, method: str = "acf", kernel: Kernel = "auto", data: Transitions
-) -> Case:
-    chosen_preset = get_preset(preset, method, domain)
+def make_case(domain: str, preset: str, members: int, *, data: Transitions) -> Case:
+    """ACF as a run with this preset would train it here."""
+    chosen_preset = get_preset(preset, "acf", domain)
     spec = Spec(
         frame_shape=data.frame_shape,
         n_actions=data.n_actions,
@@ -68,9 +67,8 @@ def make_case(
         depth=chosen_preset.depth,
         hidden=chosen_preset.hidden,
         bf16=jax.default_backend() == "gpu",
-        kernel=kernel,
     )
-    return Case(domain, get(method), spec, members, chosen_preset.batch_size, chosen_preset.hparams, data)
+    return Case(domain, get("acf"), spec, members, chosen_preset.batch_size, chosen_preset.hparams, data)
 
 
 def collect_for_bench(domain: str) -> Transitions:
@@ -153,5 +151,5 @@ def bench(domains: tuple[str, ...], preset: str, members: tuple[int, ...]) -> di
             row["floor"]["total_ms"] = 1e3 * least.total
     for case, row in zip(pieces, rows[len(whole) :], strict=True):
         row["name"] = f"{domains[0]}: {case.name} alone"
-        del row["memory_mib"], row["member_mib"]  # they leave the data out, which is what is subtracted
+        del row["memory_mib"], row["member_mib"]  # a part may not even read the data, whose size is subtracted
     return report

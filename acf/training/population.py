@@ -47,7 +47,7 @@ class State(NamedTuple):
 
     params: Float[Array, "P n"]
     optimiser: Any  # Adam's moments
-    diverged_at: Int[Array, " P"]  # step at which a member's loss, gradient or parameters stopped being finite, or -1
+    diverged_at: Int[Array, " P"]  # step at which a member's loss or gradient stopped being finite, or -1
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ class Watch:
 
     def _diverged(self, diverged_at: list[int]) -> list[str]:
         return [
-            f"{self._name(n)} diverged at step {at}: its loss or its weights are no longer finite. It is stopped with "
+            f"{self._name(n)} diverged at step {at}: its loss or its gradient is no longer finite. It is stopped with "
             "its last finite weights; the others go on. A lower learning rate may help."
             for n, at in enumerate(diverged_at)
             if at >= 0 and self._first_time(n, "diverged")
