@@ -13,6 +13,8 @@ class Bench:
 
     domains: tyro.conf.Positional[tuple[str, ...]] = ("taxi",)
     """Domains, in their preset's configuration."""
+    methods: tuple[str, ...] = ("acf",)
+    """Methods: acf, gcl, dms, msa or factored_markov."""
     preset: str | None = None
     """quick, paper or sparse [default: paper with a GPU, quick without]."""
     members: tuple[int, ...] = (1, 5)
@@ -24,6 +26,7 @@ class Bench:
         from acf.domains import make
         from acf.errors import AcfError
         from acf.files import write_atomic
+        from acf.methods import get
         from acf.study import bench
         from acf.terminal import console, status, table
         from acf.training.compiled import keep_compiled_programs
@@ -33,13 +36,15 @@ class Bench:
             raise AcfError(f"expected population sizes of at least 1, got {self.members}")
         for domain in self.domains:
             make(domain)  # a wrong name is found before anything is compiled
+        for method in self.methods:
+            get(method)
         keep_compiled_programs()
         preset = self.preset or default_preset()
         with status("compiling and timing"):
-            report = bench.bench(self.domains, preset, self.members)
+            report = bench.bench(self.domains, self.methods, preset, self.members)
         about = report["device"]
         title = f"a training step, preset {preset}, on {about['device']} (jax {about['jax']}, {about['kernel']})"
-        floors = "floor" in report["rows"][0]
+        floors = any("floor" in row for row in report["rows"])
         rows = table(
             "", "members", "compile s", "ms a step", "ms a member", "MiB a member", *(["x floor"] * floors), title=title
         )

@@ -1,16 +1,22 @@
 """From latents to frames: the encoder mirrored, for methods that reconstruct."""
 
+from itertools import pairwise
+
 import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float, UInt8
 
-from acf.nn.blocks import Up
+from acf.nn.blocks import Up, overlap_add
 from acf.nn.encoder import MIN_RESOLUTION
 from acf.nn.mlp import MLP
 
 
 class Decoder(nnx.Module):
-    """An MLP to 4x4, blocks that double the resolution and halve the depth, centre crop, tanh: frames in [-1, 1]."""
+    """An MLP to 4x4, blocks that double the resolution and halve the depth, a last step to pixels, centre crop, tanh.
+
+    The encoder's first block goes from pixels to features; so its mirror goes from features at half the resolution
+    straight to pixels, with one transposed convolution. Frames are in [-1, 1].
+    """
 
     def __init__(
         self,
@@ -24,25 +30,24 @@ class Decoder(nnx.Module):
     ):
         self.frame_shape = frame_shape
         h, w, c = frame_shape
-        n_blocks = 0
+        h, w, channels = -(-h // 2), -(-w // 2), depth
+        widths = [channels]
         while max(h, w) > MIN_RESOLUTION:
-            h, w, n_blocks = -(-h // 2), -(-w // 2), n_blocks + 1
-        channels = depth * 2 ** max(n_blocks - 1, 0)
+            h, w, channels = -(-h // 2), -(-w // 2), 2 * channels
+            widths.insert(0, channels)
         self.smallest = (h, w, channels)
         self.head = MLP(latents, (hidden, hidden), h * w * channels, dtype=dtype, rngs=rngs)
-        blocks = []
-        for _ in range(n_blocks):
-            blocks.append(Up(channels, max(channels // 2, depth), dtype=dtype, rngs=rngs))
-            channels = max(channels // 2, depth)
-        self.blocks = nnx.List(blocks)
+        self.blocks = nnx.List([Up(i, o, dtype=dtype, rngs=rngs) for i, o in pairwise(widths)])
         # In float32 whatever the rest: bfloat16 steps are larger than the error of a good reconstruction.
-        self.to_pixels = nnx.Linear(channels, c, rngs=rngs)
+        self.to_pixels = nnx.Linear(depth, 9 * c, use_bias=False, rngs=rngs)
+        self.bias = nnx.Param(jnp.zeros(c))
 
     def __call__(self, z: Float[Array, "N d"]) -> Float[Array, "N H W C"]:
         x = self.head(z).reshape(len(z), *self.smallest)
         for block in self.blocks:
             x = block(x)
-        return jnp.tanh(self.to_pixels(centre_crop(x, self.frame_shape).astype(jnp.float32)))
+        pixels = overlap_add(self.to_pixels(x.astype(jnp.float32))) + self.bias[...]
+        return jnp.tanh(centre_crop(pixels, self.frame_shape))
 
 
 def as_pixels(frames: UInt8[Array, "*N H W C"]) -> Float[Array, "*N H W C"]:

@@ -56,9 +56,9 @@ class Timing:
         return asdict(self) | {"member_ms": self.member_ms, "member_mib": self.memory_mib / self.members}
 
 
-def make_case(domain: str, preset: str, members: int, *, data: Transitions) -> Case:
-    """ACF as a run with this preset would train it here."""
-    chosen_preset = get_preset(preset, "acf", domain)
+def make_case(domain: str, preset: str, members: int, *, data: Transitions, method: str = "acf") -> Case:
+    """The method as a run with this preset would train it here."""
+    chosen_preset = get_preset(preset, method, domain)
     spec = Spec(
         frame_shape=data.frame_shape,
         n_actions=data.n_actions,
@@ -68,7 +68,8 @@ def make_case(domain: str, preset: str, members: int, *, data: Transitions) -> C
         hidden=chosen_preset.hidden,
         bf16=jax.default_backend() == "gpu",
     )
-    return Case(domain, get("acf"), spec, members, chosen_preset.batch_size, chosen_preset.hparams, data)
+    name = domain if method == "acf" else f"{domain}, {method}"
+    return Case(name, get(method), spec, members, chosen_preset.batch_size, chosen_preset.hparams, data)
 
 
 def collect_for_bench(domain: str) -> Transitions:
@@ -134,11 +135,14 @@ def describe_device() -> dict[str, str]:
     return {"device": device.device_kind, "jax": jax.__version__, "kernel": chosen("auto")}
 
 
-def bench(domains: tuple[str, ...], preset: str, members: tuple[int, ...]) -> dict[str, Any]:
-    """Every domain with every population, then the parts of the first domain's step. On a GPU beside the floor."""
+def bench(domains: tuple[str, ...], methods: tuple[str, ...], preset: str, members: tuple[int, ...]) -> dict[str, Any]:
+    """Every domain with every method and population. For ACF beside its floor, on a GPU, and the parts of a step."""
     data = {domain: collect_for_bench(domain) for domain in domains}
-    whole = [make_case(domain, preset, P, data=data[domain]) for domain in domains for P in members]
-    pieces = parts(make_case(domains[0], preset, members[-1], data=data[domains[0]]))
+    sizes = [(domain, method, P) for domain in domains for method in methods for P in members]
+    whole = [make_case(domain, preset, P, data=data[domain], method=method) for domain, method, P in sizes]
+    pieces = []
+    if "acf" in methods:
+        pieces = parts(make_case(domains[0], preset, members[-1], data=data[domains[0]]))
     timings = time_cases([*whole, *pieces])
     rows = [timing.to_json() for timing in timings]
     report: dict[str, Any] = {"device": describe_device(), "preset": preset, "rows": rows}
@@ -146,9 +150,10 @@ def bench(domains: tuple[str, ...], preset: str, members: tuple[int, ...]) -> di
         rates = measure_rates()
         report["rates"] = rates._asdict()
         for case, row in zip(whole, rows, strict=False):
-            least = floor(case.spec, case.batch_size, parameters(case), rates)
-            row["floor"] = {f"{name}_ms": 1e3 * value for name, value in least._asdict().items()}
-            row["floor"]["total_ms"] = 1e3 * least.total
+            if case.method.name == "acf":
+                least = floor(case.spec, case.batch_size, parameters(case), rates)
+                row["floor"] = {f"{name}_ms": 1e3 * value for name, value in least._asdict().items()}
+                row["floor"]["total_ms"] = 1e3 * least.total
     for case, row in zip(pieces, rows[len(whole) :], strict=True):
         row["name"] = f"{domains[0]}: {case.name} alone"
         del row["memory_mib"], row["member_mib"]  # a part may not even read the data, whose size is subtracted

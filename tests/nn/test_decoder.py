@@ -26,9 +26,8 @@ def latents():
 def test_any_frame_size(make, shape):
     decoder = make(shape)
     encoder = nnx.eval_shape(lambda: Encoder(shape, 5, depth=4, hidden=16, rngs=nnx.Rngs(0)))
-    assert [block.conv.in_features for block in decoder.blocks] == [
-        block.conv.out_features for block in reversed(list(encoder.blocks))
-    ]
+    steps = [block.conv for block in decoder.blocks] + [decoder.to_pixels]
+    assert [step.in_features for step in steps] == [block.conv.out_features for block in reversed(list(encoder.blocks))]
     x = np.asarray(nnx.jit(decoder)(latents()))
     assert x.shape == (2, *shape)
     assert x.dtype == jnp.float32

@@ -58,7 +58,11 @@ def test_the_parts_leave_the_rest_out(case):
 
 @pytest.mark.parametrize(
     ("args", "message"),
-    [(("lamp", "--members", "0"), "population sizes of at least 1"), (("nowhere",), "unknown domain 'nowhere'")],
+    [
+        (("lamp", "--members", "0"), "population sizes of at least 1"),
+        (("nowhere",), "unknown domain 'nowhere'"),
+        (("lamp", "--methods", "magic"), "unknown method 'magic'"),
+    ],
 )
 def test_bad_input(args, message, capsys):
     with pytest.raises(SystemExit):
