@@ -72,14 +72,14 @@ def block_calls(members: int):
 
 def pairwise_calls(members: int, K: int = 6, N: int = 128, H: int = 256):
     keys = jax.random.split(jax.random.key(0), 5)
-    shapes = [(K, N, H), (K, N), (K, H), (K, N, H), (N, N)]
+    shapes = [(K, H, N), (K, N), (K, H), (K, H, N), (N, N)]
     u, v, w, c, g = (jax.random.normal(key, (members, *shape)) for key, shape in zip(keys, shapes, strict=True))
     for tile in [(8, 128), (16, 64), (16, 128), (32, 64), (32, 128)]:
         pairwise_pallas.FORWARD_TILE = tile  # read when the function is traced, before the next one is asked for
         yield "pairwise forward", tile, lambda *args: pairwise_pallas.forward(*args), (u, v, w, c)
-    for tile in [(8, 64), (16, 64), (16, 128), (32, 32), (32, 64)]:
+    for tile in [(32, 32), (64, 16), (64, 32), (32, 64), (16, 128), (16, 64), (128, 16)]:
         pairwise_pallas.BACKWARD_TILE = tile
-        yield "pairwise backward", tile, lambda *args: pairwise_pallas.backward(*args), (u, v, w, g)
+        yield "pairwise backward", tile, lambda *args: pairwise_pallas.backward(*args), (u, v, w, c, g)
 
 
 def microseconds(programs) -> list[float]:

@@ -164,7 +164,7 @@ def _backward(shape: Shape, dtype: Any, saved: tuple[Array, ...], g: Float[Array
             grid=(splits,),
             out_shape=jax.ShapeDtypeStruct((splits, shape.conv_rows, O), jnp.float32),
         )(x, _features(shape, dtype), d)
-        return None, jnp.concatenate([conv.sum(0), square]), d_scale.sum(0)
+        return None, jnp.concatenate([conv.sum(0), square]), _sum_rows(d_scale)
     I = _padded(shape.channels_in)  # noqa: E741
     tiles = _tiles(CONV_WEIGHTS, scale)
     splits = min(tiles.programs, pl.cdiv(shape.rows, tiles.rows))
@@ -184,7 +184,7 @@ def _backward(shape: Shape, dtype: Any, saved: tuple[Array, ...], g: Float[Array
         out_shape=jax.ShapeDtypeStruct((_tiled(shape.cells), 4, I), dtype),
     )(d, matrices)
     d_matrices = jnp.concatenate([conv.sum(0).reshape(-1, O), square])
-    return dx.reshape(-1, I)[: len(x)], d_matrices, d_scale.sum(0)
+    return dx.reshape(-1, I)[: len(x)], d_matrices, _sum_rows(d_scale)
 
 
 _block.defvjp(_forward, _backward)
@@ -394,6 +394,13 @@ def _features(shape: Shape, dtype: Any) -> Float[Array, "rows features"]:
 def _gather(ref, row: Int[Array, " R"], mask: Bool[Array, " R"]) -> Float[Array, "R c"]:
     channel = jnp.arange(ref.shape[1])[None, :]
     return triton.load(ref.at[row[:, None], channel], mask=mask[:, None], other=0)
+
+
+def _sum_rows(x: Float[Array, "rows O"], groups: int = 64) -> Float[Array, " O"]:
+    """In two steps: few columns of many rows would leave most of a GPU idle."""
+    if len(x) % groups:
+        return x.sum(0)
+    return x.reshape(len(x) // groups, -1).sum(0).reshape(groups, -1).sum(0)
 
 
 def _padded(channels: int) -> int:

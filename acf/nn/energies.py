@@ -55,25 +55,41 @@ class Energies(nnx.Module):
         pre = self._pre(z_next, u)
         return Values(self._diagonal(pre), self._scores(pre), self._pairwise(z_next, u, action))
 
-    def _from_z(self, z: Float[Array, "N d"]) -> Float[Array, "N K H"]:
-        return jnp.einsum("nd,kdh->nkh", z, self.w_z[...]) + self.b_hidden[...]
+    def _from_z(self, z: Float[Array, "N d"]) -> Float[Array, "K H N"]:
+        return jnp.einsum("kdh,nd->khn", self.w_z[...], z) + self.b_hidden[..., None]
 
-    def _pre(self, z_next: Float[Array, "N K"], u: Float[Array, "N K H"]) -> Float[Array, "N K H"]:
-        return u + z_next[..., None] * self.w_next[...]
+    def _pre(self, z_next: Float[Array, "N K"], u: Float[Array, "K H N"]) -> Float[Array, "K H N"]:
+        return u + self.w_next[..., None] * z_next.T[:, None, :]
 
-    def _diagonal(self, pre: Float[Array, "N K H"]) -> Float[Array, "N K A"]:
-        return jnp.einsum("nkh,kha->nka", jax.nn.silu(pre), self.w_out[...]) + self.b_out[...]
+    def _diagonal(self, pre: Float[Array, "K H N"]) -> Float[Array, "N K A"]:
+        return jnp.einsum("khn,kha->nka", jax.nn.silu(pre), self.w_out[...]) + self.b_out[...]
 
-    def _scores(self, pre: Float[Array, "N K H"]) -> Float[Array, "N K A"]:
+    def _scores(self, pre: Float[Array, "K H N"]) -> Float[Array, "N K A"]:
         s = jax.nn.sigmoid(pre)
         slope = s * (1 + pre * (1 - s))  # of SiLU
-        return jnp.einsum("nkh,kha->nka", slope * self.w_next[...], self.w_out[...])
+        return jnp.einsum("khn,kha->nka", slope * self.w_next[..., None], self.w_out[...])
 
     def _pairwise(
-        self, z_next: Float[Array, "M K"], u: Float[Array, "N K H"], action: Int[Array, " N"]
+        self, z_next: Float[Array, "M K"], u: Float[Array, "K H N"], action: Int[Array, " N"]
     ) -> Float[Array, "N M"]:
-        # A product with the one-hot action, since a gather's gradient is a slow scatter. Exact: HIGHEST is float32.
-        taken = jax.nn.one_hot(action, self.b_out.shape[1])
-        columns = jnp.einsum("na,kha->nkh", taken, self.w_out[...], precision="highest")
-        bias = jnp.einsum("na,ka->n", taken, self.b_out[...], precision="highest")
-        return pairwise_sum(u, z_next, self.w_next[...], columns, self.kernel) + bias[:, None]
+        columns, bias = take_columns(self.w_out[...], action), take_columns(self.b_out[...], action).sum(0)
+        return pairwise_sum(u, z_next.T, self.w_next[...], columns, self.kernel) + bias[:, None]
+
+
+@jax.custom_vjp
+def take_columns(x: Float[Array, "... A"], action: Int[Array, " N"]) -> Float[Array, "... N"]:
+    """`x[..., action]`, with a product for its gradient: a gather's own is a slow scatter."""
+    return x[..., action]
+
+
+def _take_forward(x: Float[Array, "... A"], action: Int[Array, " N"]):
+    return x[..., action], (x, action)
+
+
+def _take_backward(saved: tuple[Float[Array, "... A"], Int[Array, " N"]], g: Float[Array, "... N"]):
+    x, action = saved
+    # Exact: HIGHEST is float32.
+    return jnp.matmul(g, jax.nn.one_hot(action, x.shape[-1]), precision="highest"), None
+
+
+take_columns.defvjp(_take_forward, _take_backward)

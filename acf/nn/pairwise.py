@@ -1,8 +1,8 @@
 """The sum over factors and hidden units of every pair of a batch, without the N x M x K x H tensor in memory.
 
-    out[i, j] = Σ_k Σ_h c[i,k,h] silu(u[i,k,h] + w[k,h] v[j,k])
+    out[i, j] = Σ_k Σ_h c[k,h,i] silu(u[k,h,i] + w[k,h] v[k,j])
 
-It is most of the arithmetic in latent space. `pairwise_xla` is plain JAX, `pairwise_pallas` two GPU kernels.
+Rows of the batch come last: they are what the GPU kernels read side by side. It is most of the arithmetic in latent space. `pairwise_xla` is plain JAX, `pairwise_pallas` two GPU kernels.
 """
 
 from jaxtyping import Array, Float
@@ -12,10 +12,10 @@ from acf.nn.kernel import Kernel, chosen
 
 
 def pairwise_sum(
-    u: Float[Array, "N K H"],
-    v: Float[Array, "M K"],
+    u: Float[Array, "K H N"],
+    v: Float[Array, "K M"],
     w: Float[Array, "K H"],
-    c: Float[Array, "N K H"],
+    c: Float[Array, "K H N"],
     kernel: Kernel = "auto",
 ) -> Float[Array, "N M"]:
     implementation = {"xla": pairwise_xla, "pallas": pairwise_pallas}[chosen(kernel)]

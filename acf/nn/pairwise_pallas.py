@@ -1,10 +1,10 @@
 """`pairwise_sum` as two GPU kernels: what is computed for a pair lives in registers and nowhere else.
 
 - `exp(-(u + w v)) = exp(-u) exp(-w v)`: the exponentials are N·K·H each, and a pair costs one reciprocal.
-- Forward, a program owns a tile of pairs (i, j) of one factor and walks over a share of the hidden units; the shares
-  are added afterwards. Beside the value it sums the slope `Σ_h c w silu'(u + w v)`: [K, N, M] numbers, from which v's
+- Forward, a program owns a tile of pairs (j, i) of one factor and walks over a share of the hidden units; the shares
+  are added afterwards. Beside the value it sums the slope `Σ_h c w silu'(u + w v)`: [K, M, N] numbers, from which v's
   gradient is a small product.
-- Backward, a program owns a tile of (i, h) and walks over j.
+- Backward, a program owns a tile of (h, i) and walks over j.
 """
 
 import jax
@@ -19,45 +19,41 @@ from acf.nn.kernel import fast_reciprocal
 FORWARD_TILE = (16, 128)  # pairs: j, i
 MOST_SHARES = 8  # of the hidden units, forward
 ENOUGH_PROGRAMS = 384  # a member; with so many tiles of pairs there is no need for shares, which cost memory
-BACKWARD_TILE = (32, 64)  # i, h
+BACKWARD_TILE = (64, 32)  # h, i
 UNROLL = 4
 
 
-def pairwise_sum(
-    u: Float[Array, "N K H"], v: Float[Array, "M K"], w: Float[Array, "K H"], c: Float[Array, "N K H"]
-) -> Float[Array, "N M"]:
-    return _sum(u.swapaxes(0, 1), v.T, w, c.swapaxes(0, 1))
-
-
 @jax.custom_vjp
-def _sum(u: Array, v: Array, w: Array, c: Array) -> Float[Array, "N M"]:
-    return forward(u, v, w, c)[0]
+def pairwise_sum(
+    u: Float[Array, "K H N"], v: Float[Array, "K M"], w: Float[Array, "K H"], c: Float[Array, "K H N"]
+) -> Float[Array, "N M"]:
+    return forward(u, v, w, c)[0].T
 
 
 def _sum_forward(u: Array, v: Array, w: Array, c: Array):
     out, slope = forward(u, v, w, c)
-    return out, (u, v, w, c, slope)
+    return out.T, (u, v, w, c, slope)
 
 
 def _sum_backward(saved: tuple[Array, ...], g: Float[Array, "N M"]):
     u, v, w, c, slope = saved
-    silus, slopes, slopes_v = backward(u, v, w, g)
-    return c * slopes, jnp.einsum("ij,kij->kj", g, slope), (c * slopes_v).sum(1), silus
+    du, dw, dc = backward(u, v, w, c, g.T)
+    return du, jnp.einsum("ji,kji->kj", g.T, slope), dw, dc
 
 
-_sum.defvjp(_sum_forward, _sum_backward)
+pairwise_sum.defvjp(_sum_forward, _sum_backward)
 
 
 def forward(
-    u: Float[Array, "K N H"], v: Float[Array, "K M"], w: Float[Array, "K H"], c: Float[Array, "K N H"]
-) -> tuple[Float[Array, "N M"], Float[Array, "K N M"]]:
+    u: Float[Array, "K H N"], v: Float[Array, "K M"], w: Float[Array, "K H"], c: Float[Array, "K H N"]
+) -> tuple[Float[Array, "M N"], Float[Array, "K M N"]]:
     """The sums, and the slopes `Σ_h c w silu'(u + w v)` of each factor."""
-    (K, N, _), M = u.shape, v.shape[1]
+    (K, _, N), M = u.shape, v.shape[1]
     tile_j, tile_i = FORWARD_TILE
     shares = MOST_SHARES
     while shares > 1 and K * pl.cdiv(N, tile_i) * pl.cdiv(M, tile_j) * shares > ENOUGH_PROGRAMS:
         shares //= 2
-    u, c = (_pad(x.swapaxes(1, 2), {1: shares * UNROLL, 2: tile_i}) for x in (u, c))  # [K, H, N]: i is contiguous
+    u, c = (_pad(x, {1: shares * UNROLL, 2: tile_i}) for x in (u, c))
     v, w = _pad(v, {1: tile_j}), _pad(w, {1: shares * UNROLL})
     share = w.shape[1] // shares
     by_i = pl.BlockSpec((None, share, tile_i), lambda k, s, i, j: (k, s, i))
@@ -73,7 +69,7 @@ def forward(
         out_specs=[pairs, pairs],
         out_shape=[shape, shape],
     )(u, _exp_minus(u), c, v, _exp_minus(v[:, :, None] * w[:, None, :]), w)
-    return out.sum((0, 1))[:M, :N].T, slope.sum(1)[:, :M, :N].swapaxes(1, 2)
+    return out.sum((0, 1))[:M, :N], slope.sum(1)[:, :M, :N]
 
 
 def _forward_kernel(u_ref, exp_u_ref, c_ref, v_ref, exp_v_ref, w_ref, out_ref, slope_ref):
@@ -95,38 +91,44 @@ def _forward_kernel(u_ref, exp_u_ref, c_ref, v_ref, exp_v_ref, w_ref, out_ref, s
 
 
 def backward(
-    u: Float[Array, "K N H"], v: Float[Array, "K M"], w: Float[Array, "K H"], g: Float[Array, "N M"]
-) -> tuple[Float[Array, "K N H"], Float[Array, "K N H"], Float[Array, "K N H"]]:
-    """`Σ_j g silu`, `Σ_j g silu'` and `Σ_j g v silu'`."""
-    K, N, H = u.shape
-    tile_i, tile_h = BACKWARD_TILE
-    u, w = _pad(u, {1: tile_i, 2: tile_h}), _pad(w, {1: tile_h})
-    v, g = _pad(v, {1: UNROLL}), _pad(g, {0: tile_i, 1: UNROLL})
-    M = v.shape[1]
-    by_ih = pl.BlockSpec((None, tile_i, tile_h), lambda k, i, h: (k, i, h))
-    by_j = pl.BlockSpec((None, M), lambda k, i, h: (k, 0))
-    by_jh = pl.BlockSpec((None, M, tile_h), lambda k, i, h: (k, 0, h))
-    by_h = pl.BlockSpec((None, tile_h), lambda k, i, h: (k, h))
-    by_ij = pl.BlockSpec((tile_i, M), lambda k, i, h: (i, 0))
-    sums = _call(
+    u: Float[Array, "K H N"],
+    v: Float[Array, "K M"],
+    w: Float[Array, "K H"],
+    c: Float[Array, "K H N"],
+    g: Float[Array, "M N"],
+) -> tuple[Float[Array, "K H N"], Float[Array, "K H"], Float[Array, "K H N"]]:
+    """The gradients of u, w and c: `c Σ_j g silu'`, `Σ_i c Σ_j g v silu'` and `Σ_j g silu`."""
+    K, H, N = u.shape
+    tile_h, tile_i = BACKWARD_TILE
+    u, c, w = _pad(u, {1: tile_h, 2: tile_i}), _pad(c, {1: tile_h, 2: tile_i}), _pad(w, {1: tile_h})
+    v, g = _pad(v, {1: UNROLL}), _pad(g, {0: UNROLL, 1: tile_i})
+    M, rows = v.shape[1], u.shape[2] // tile_i
+    by_hi = pl.BlockSpec((None, tile_h, tile_i), lambda k, h, i: (k, h, i))
+    by_j = pl.BlockSpec((None, M), lambda k, h, i: (k, 0))
+    by_jh = pl.BlockSpec((None, M, tile_h), lambda k, h, i: (k, 0, h))
+    by_h = pl.BlockSpec((None, tile_h), lambda k, h, i: (k, h))
+    by_ji = pl.BlockSpec((M, tile_i), lambda k, h, i: (0, i))
+    of_tile = pl.BlockSpec((None, None, tile_h), lambda k, h, i: (k, i, h))
+    full = jax.ShapeDtypeStruct(u.shape, u.dtype)
+    du, dw, dc = _call(
         _backward_kernel,
-        grid=(K, u.shape[1] // tile_i, u.shape[2] // tile_h),
-        in_specs=[by_ih, by_ih, by_j, by_jh, by_h, by_ij],
-        out_specs=[by_ih] * 3,
-        out_shape=[jax.ShapeDtypeStruct(u.shape, u.dtype)] * 3,
-    )(u, _exp_minus(u), v, _exp_minus(v[:, :, None] * w[:, None, :]), w, g)
-    return tuple(x[:, :N, :H] for x in sums)
+        grid=(K, u.shape[1] // tile_h, rows),
+        in_specs=[by_hi, by_hi, by_hi, by_j, by_jh, by_h, by_ji],
+        out_specs=[by_hi, of_tile, by_hi],
+        out_shape=[full, jax.ShapeDtypeStruct((K, rows, u.shape[1]), u.dtype), full],
+    )(u, _exp_minus(u), c, v, _exp_minus(v[:, :, None] * w[:, None, :]), w, g)
+    return du[:, :H, :N], dw.sum(1)[:, :H], dc[:, :H, :N]
 
 
-def _backward_kernel(u_ref, exp_u_ref, v_ref, exp_v_ref, w_ref, g_ref, *sum_refs):
-    u, exp_u, w = u_ref[...], exp_u_ref[...], w_ref[:][None, :]
+def _backward_kernel(u_ref, exp_u_ref, c_ref, v_ref, exp_v_ref, w_ref, g_ref, du_ref, dw_ref, dc_ref):
+    u, exp_u, w = u_ref[...], exp_u_ref[...], w_ref[:][:, None]
 
     def pairs(n, sums):
         silus, slopes, slopes_v = sums
         for j in [n * UNROLL + m for m in range(UNROLL)]:
-            v, g = v_ref[j], g_ref[:, j][:, None]
+            v, g = v_ref[j], g_ref[j, :][None, :]
             pre = u + w * v
-            s = fast_reciprocal(1 + exp_u * exp_v_ref[j, :][None, :])
+            s = fast_reciprocal(1 + exp_u * exp_v_ref[j, :][:, None])
             silu = pre * s
             slope = g * (s + silu * (1 - s))
             silus += g * silu
@@ -135,9 +137,9 @@ def _backward_kernel(u_ref, exp_u_ref, v_ref, exp_v_ref, w_ref, g_ref, *sum_refs
         return silus, slopes, slopes_v
 
     zeros = jnp.zeros_like(u)
-    sums = jax.lax.fori_loop(0, v_ref.shape[0] // UNROLL, pairs, (zeros, zeros, zeros))
-    for ref, value in zip(sum_refs, sums, strict=True):
-        ref[...] = value
+    silus, slopes, slopes_v = jax.lax.fori_loop(0, v_ref.shape[0] // UNROLL, pairs, (zeros, zeros, zeros))
+    c = c_ref[...]
+    du_ref[...], dw_ref[...], dc_ref[...] = c * slopes, (c * slopes_v).sum(1), silus
 
 
 def _exp_minus(x: Float[Array, "..."]) -> Float[Array, "..."]:

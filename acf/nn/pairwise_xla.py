@@ -11,7 +11,7 @@ BLOCK = 2**20  # numbers in a block of pairs: four megabytes
 
 
 def pairwise_sum(
-    u: Float[Array, "N K H"], v: Float[Array, "M K"], w: Float[Array, "K H"], c: Float[Array, "N K H"]
+    u: Float[Array, "K H N"], v: Float[Array, "K M"], w: Float[Array, "K H"], c: Float[Array, "K H N"]
 ) -> Float[Array, "N M"]:
     @jax.checkpoint
     def one_factor(total: Float[Array, " M"], factor: tuple[Array, Array, Array, Array]) -> tuple[Array, None]:
@@ -20,7 +20,8 @@ def pairwise_sum(
 
     def one_row(row: tuple[Float[Array, "K H"], Float[Array, "K H"]]) -> Float[Array, " M"]:
         u, c = row
-        return jax.lax.scan(one_factor, jnp.zeros(len(v), v.dtype), (u, v.T, w, c))[0]
+        return jax.lax.scan(one_factor, jnp.zeros(v.shape[1], v.dtype), (u, v, w, c))[0]
 
-    rows = max(1, BLOCK // (len(v) * w.shape[1]))
+    u, c = (x.transpose(2, 0, 1) for x in (u, c))
+    rows = max(1, BLOCK // (v.shape[1] * w.shape[1]))
     return jax.lax.map(one_row, (u, c), batch_size=rows) if rows < len(u) else jax.vmap(one_row)((u, c))

@@ -97,17 +97,22 @@ def make_chunk(
     def one_member(state: State, seed: Int[Array, ""], hparams: Any, data: Any, first: Int[Array, ""]):
         order = None if streamed else _order(seed, schedule, first)
 
-        def body(state: State, t: Int[Array, ""]):
+        def batch(t: Int[Array, ""]) -> Batch:
             take = partial(jax.lax.dynamic_slice_in_dim, start_index=(t - first) * N, slice_size=N)
+            epoch = t / jnp.float32(schedule.steps_per_epoch)
             if order is None:
-                x, action, x_next = map(take, data)
-            else:
-                rows = take(order)
-                x, action, x_next = data.frames[data.i[rows]], data.action[rows], data.frames[data.j[rows]]
-            batch = Batch(x, action, x_next, t / jnp.float32(schedule.steps_per_epoch))
-            return _step(learner, flat, state, batch, jax.random.fold_in(_stream(seed, NOISE), t), hparams, t)
+                return Batch(*map(take, data), epoch)
+            rows = take(order)
+            return Batch(data.frames[data.i[rows]], data.action[rows], data.frames[data.j[rows]], epoch)
 
-        state, terms = jax.lax.scan(body, state, first + jnp.arange(schedule.chunk))
+        def body(carry: tuple[State, Batch], t: Int[Array, ""]):
+            # The next batch hangs on nothing that is computed here: a GPU fetches it beside the step's own work.
+            state, here = carry
+            key = jax.random.fold_in(_stream(seed, NOISE), t)
+            state, terms = _step(learner, flat, state, here, key, hparams, t)
+            return (state, batch(t + 1)), terms
+
+        (state, _), terms = jax.lax.scan(body, (state, batch(first)), first + jnp.arange(schedule.chunk))
         return state, jax.tree.map(jnp.mean, terms)
 
     members, shared = PartitionSpec("members"), PartitionSpec()

@@ -17,19 +17,19 @@ KERNELS: list[Kernel] = ["xla", "pallas"]
 
 def operands(N=5, M=4, K=3, H=6, scale=1.0, seed=0):
     rng = np.random.default_rng(seed)
-    shapes = [(N, K, H), (M, K), (K, H), (N, K, H)]
+    shapes = [(K, H, N), (K, M), (K, H), (K, H, N)]
     return [jnp.asarray(scale * rng.normal(size=shape), jnp.float32) for shape in shapes]
 
 
 def written_out(u, v, w, c):
     """In float64, pair by pair."""
     u, v, w, c = (np.asarray(x, np.float64) for x in (u, v, w, c))
-    pre = u[:, None] + w * v[None, :, :, None]  # [N, M, K, H]
-    return (c[:, None] * pre / (1 + np.exp(-pre))).sum((2, 3))
+    pre = u[..., None] + w[..., None, None] * v[:, None, None, :]  # [K, H, N, M]
+    return (c[..., None] * pre / (1 + np.exp(-pre))).sum((0, 1))
 
 
 def everything_at_once(u, v, w, c):
-    return jnp.einsum("ijkh,ikh->ij", jax.nn.silu(u[:, None] + w * v[None, :, :, None]), c)
+    return jnp.einsum("khij,khi->ij", jax.nn.silu(u[..., None] + w[..., None, None] * v[:, None, None, :]), c)
 
 
 def gradients(f, g, args):
@@ -79,9 +79,9 @@ def test_members_do_not_mix(kernel):
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_large_pre_activations(kernel):
     """u and w v of opposite sign, as far out as the factored exponentials go: neither overflows nor is 0 times ∞."""
-    u = jnp.array([-79.0, -40.0, 0.0, 40.0, 79.0])[:, None, None]
-    v = jnp.array([[-79.0], [-20.0], [0.0], [20.0], [79.0]])
-    w, c = jnp.ones((1, 1)), jnp.ones((5, 1, 1))
+    u = jnp.array([-79.0, -40.0, 0.0, 40.0, 79.0])[None, None, :]
+    v = jnp.array([[-79.0, -20.0, 0.0, 20.0, 79.0]])
+    w, c = jnp.ones((1, 1)), jnp.ones((1, 1, 5))
     expected = written_out(u, v, w, c)
     np.testing.assert_allclose(pairwise_sum(u, v, w, c, kernel=kernel), expected, rtol=1e-5, atol=1e-5)
     found = gradients(lambda *args: pairwise_sum(*args, kernel=kernel), jnp.ones((5, 5)), (u, v, w, c))
@@ -110,8 +110,8 @@ def test_auto_is_plain_jax_without_a_gpu():
 
 def test_the_kernels_compile_for_a_gpu(monkeypatch):
     """As far as that goes without one: down to Triton, in the paper's sizes, for a population."""
-    shapes = [(5, 6, 128, 256), (5, 6, 128), (5, 6, 256), (5, 6, 128, 256)]
+    shapes = [(5, 6, 256, 128), (5, 6, 128), (5, 6, 256), (5, 6, 256, 128)]
     args = [jax.ShapeDtypeStruct(shape, jnp.float32) for shape in shapes]
     assert "pairwise_forward" in lower_for_cuda(monkeypatch, jax.vmap(pairwise_pallas.forward), *args)
-    args[3] = jax.ShapeDtypeStruct((5, 128, 128), jnp.float32)
+    args.append(jax.ShapeDtypeStruct((5, 128, 128), jnp.float32))
     assert "pairwise_backward" in lower_for_cuda(monkeypatch, jax.vmap(pairwise_pallas.backward), *args)
