@@ -67,7 +67,7 @@ def block_calls(members: int):
             elif tiles.programs <= 16:
                 out = jax.ShapeDtypeStruct((tiles.programs, 9, I, O), jnp.float32)
                 run = partial(call, blocks_pallas._conv_weights_kernel, tiles, (9, tiles.programs), out)
-                yield f"conv weights {o}", tiles, run, (x, g)
+                yield f"conv weights {o}", tiles, run, (x, g, x)
 
 
 def pairwise_calls(members: int, K: int = 6, N: int = 128, H: int = 256):

@@ -166,15 +166,6 @@ def _backward(shape: Shape, dtype: Any, saved: tuple[Array, ...], g: Float[Array
         )(x, _features(shape, dtype), d)
         return None, jnp.concatenate([conv.sum(0), square]), _sum_rows(d_scale)
     I = _padded(shape.channels_in)  # noqa: E741
-    tiles = _tiles(CONV_WEIGHTS, scale)
-    splits = min(tiles.programs, pl.cdiv(shape.rows, tiles.rows))
-    conv = _call(
-        _conv_weights_kernel,
-        shape,
-        tiles,
-        grid=(9, splits),
-        out_shape=jax.ShapeDtypeStruct((splits, 9, I, O), jnp.float32),
-    )(x, d)
     tiles = _tiles(CONV_INPUT, scale)
     dx = _call(
         _conv_input_kernel,
@@ -183,6 +174,16 @@ def _backward(shape: Shape, dtype: Any, saved: tuple[Array, ...], g: Float[Array
         grid=(pl.cdiv(shape.cells, tiles.rows),),
         out_shape=jax.ShapeDtypeStruct((_tiled(shape.cells), 4, I), dtype),
     )(d, matrices)
+    tiles = _tiles(CONV_WEIGHTS, scale)
+    splits = min(tiles.programs, pl.cdiv(shape.rows, tiles.rows))
+    # It is given dx so that it comes after it: the block before waits for dx, nobody for the weights' gradient.
+    conv = _call(
+        _conv_weights_kernel,
+        shape,
+        tiles,
+        grid=(9, splits),
+        out_shape=jax.ShapeDtypeStruct((splits, 9, I, O), jnp.float32),
+    )(x, d, dx)
     d_matrices = jnp.concatenate([conv.sum(0).reshape(-1, O), square])
     return dx.reshape(-1, I)[: len(x)], d_matrices, _sum_rows(d_scale)
 
@@ -239,7 +240,7 @@ def _frame_weights_kernel(x_ref, features_ref, d_ref, out_ref, *, shape: Shape, 
         out_ref[me, pl.ds(n * LINE, len(total)), :] = total
 
 
-def _conv_weights_kernel(x_ref, d_ref, out_ref, *, shape: Shape, tiles: Tiles):
+def _conv_weights_kernel(x_ref, d_ref, _, out_ref, *, shape: Shape, tiles: Tiles):
     """The gradient of one tap's weights from one share of the rows."""
     tap, me, splits = pl.program_id(0), pl.program_id(1), out_ref.shape[0]
 

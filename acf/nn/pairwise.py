@@ -2,7 +2,8 @@
 
     out[i, j] = Σ_k Σ_h c[k,h,i] silu(u[k,h,i] + w[k,h] v[k,j])
 
-Rows of the batch come last: they are what the GPU kernels read side by side. It is most of the arithmetic in latent space. `pairwise_xla` is plain JAX, `pairwise_pallas` two GPU kernels.
+It is most of the arithmetic in latent space. `pairwise_xla` is plain JAX, `pairwise_pallas` GPU kernels. Rows of the
+batch come last: they are what the kernels read side by side.
 """
 
 from jaxtyping import Array, Float

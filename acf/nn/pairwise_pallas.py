@@ -5,6 +5,9 @@
   are added afterwards. Beside the value it sums the slope `Σ_h c w silu'(u + w v)`: [K, M, N] numbers, from which v's
   gradient is a small product.
 - Backward, a program owns a tile of (h, i) and walks over j.
+
+What belongs to the kernels but is little work, `exp(-w v)` and v's gradient, are kernels too: XLA would fuse them with
+other little work nearby, and then the large kernels wait for that, or it for them.
 """
 
 import jax
@@ -38,7 +41,7 @@ def _sum_forward(u: Array, v: Array, w: Array, c: Array):
 def _sum_backward(saved: tuple[Array, ...], g: Float[Array, "N M"]):
     u, v, w, c, slope = saved
     du, dw, dc = backward(u, v, w, c, g.T)
-    return du, jnp.einsum("ji,kji->kj", g.T, slope), dw, dc
+    return du, _gradient_of_v(slope, g.T), dw, dc
 
 
 pairwise_sum.defvjp(_sum_forward, _sum_backward)
@@ -46,8 +49,8 @@ pairwise_sum.defvjp(_sum_forward, _sum_backward)
 
 def forward(
     u: Float[Array, "K H N"], v: Float[Array, "K M"], w: Float[Array, "K H"], c: Float[Array, "K H N"]
-) -> tuple[Float[Array, "M N"], Float[Array, "K M N"]]:
-    """The sums, and the slopes `Σ_h c w silu'(u + w v)` of each factor."""
+) -> tuple[Float[Array, "M N"], Float[Array, "K shares M2 N2"]]:
+    """The sums, and the slopes `Σ_h c w silu'(u + w v)` of each factor in the kernel's shares and padding."""
     (K, _, N), M = u.shape, v.shape[1]
     tile_j, tile_i = FORWARD_TILE
     shares = MOST_SHARES
@@ -68,8 +71,8 @@ def forward(
         in_specs=[by_i, by_i, by_i, by_j, by_jh, by_h],
         out_specs=[pairs, pairs],
         out_shape=[shape, shape],
-    )(u, _exp_minus(u), c, v, _exp_minus(v[:, :, None] * w[:, None, :]), w)
-    return out.sum((0, 1))[:M, :N], slope.sum(1)[:, :M, :N]
+    )(u, _exp_minus(u), c, v, _exp_of_v(v, w), w)
+    return out.sum((0, 1))[:M, :N], slope
 
 
 def _forward_kernel(u_ref, exp_u_ref, c_ref, v_ref, exp_v_ref, w_ref, out_ref, slope_ref):
@@ -116,7 +119,7 @@ def backward(
         in_specs=[by_hi, by_hi, by_hi, by_j, by_jh, by_h, by_ji],
         out_specs=[by_hi, of_tile, by_hi],
         out_shape=[full, jax.ShapeDtypeStruct((K, rows, u.shape[1]), u.dtype), full],
-    )(u, _exp_minus(u), c, v, _exp_minus(v[:, :, None] * w[:, None, :]), w, g)
+    )(u, _exp_minus(u), c, v, _exp_of_v(v, w), w, g)
     return du[:, :H, :N], dw.sum(1)[:, :H], dc[:, :H, :N]
 
 
@@ -142,6 +145,48 @@ def _backward_kernel(u_ref, exp_u_ref, c_ref, v_ref, exp_v_ref, w_ref, g_ref, du
     du_ref[...], dw_ref[...], dc_ref[...] = c * slopes, (c * slopes_v).sum(1), silus
 
 
+def _exp_of_v(v: Float[Array, "K M"], w: Float[Array, "K H"]) -> Float[Array, "K M H"]:
+    """`exp(-w v)`."""
+    (K, M), H = v.shape, w.shape[1]
+    tile_j, tile_h = min(16, M & -M), min(256, H & -H)  # powers of two that share M and H out
+    return _call(
+        _exp_kernel,
+        grid=(K, M // tile_j, H // tile_h),
+        in_specs=[
+            pl.BlockSpec((None, tile_j), lambda k, j, h: (k, j)),
+            pl.BlockSpec((None, tile_h), lambda k, j, h: (k, h)),
+        ],
+        out_specs=pl.BlockSpec((None, tile_j, tile_h), lambda k, j, h: (k, j, h)),
+        out_shape=jax.ShapeDtypeStruct((K, M, H), v.dtype),
+    )(v, w)
+
+
+def _exp_kernel(v_ref, w_ref, out_ref):
+    out_ref[...] = _exp_minus(v_ref[:][:, None] * w_ref[:][None, :])
+
+
+def _gradient_of_v(slope: Float[Array, "K shares M2 N2"], g: Float[Array, "M N"]) -> Float[Array, "K M"]:
+    """`Σ_i g[j, i] Σ_shares slope[k, :, j, i]`, by tiles of i."""
+    (K, shares, M, N), (tile_j, tile_i) = slope.shape, FORWARD_TILE
+    of_g = _pad(g, {0: tile_j, 1: tile_i})
+    sums = _call(
+        _gradient_of_v_kernel,
+        grid=(K, M // tile_j, N // tile_i),
+        in_specs=[
+            pl.BlockSpec((None, shares, tile_j, tile_i), lambda k, j, i: (k, 0, j, i)),
+            pl.BlockSpec((tile_j, tile_i), lambda k, j, i: (j, i)),
+        ],
+        out_specs=pl.BlockSpec((None, None, tile_j), lambda k, j, i: (k, i, j)),
+        out_shape=jax.ShapeDtypeStruct((K, N // tile_i, M), g.dtype),
+    )(slope, of_g)
+    return sums.sum(1)[:, : len(g)]
+
+
+def _gradient_of_v_kernel(slope_ref, g_ref, out_ref):
+    total = sum(slope_ref[n] for n in range(1, slope_ref.shape[0])) + slope_ref[0]
+    out_ref[...] = (g_ref[...] * total).sum(1)
+
+
 def _exp_minus(x: Float[Array, "..."]) -> Float[Array, "..."]:
     """`exp(-x)`, of x clipped to ±80: the product of two is then at most infinite, never 0 times infinity.
 
@@ -156,7 +201,7 @@ def _call(kernel, **specs):
         kernel,
         compiler_params=triton.CompilerParams(num_warps=4, num_stages=1),
         interpret=jax.default_backend() != "gpu",
-        name="pairwise_" + kernel.__name__.split("_")[1],
+        name="pairwise_" + kernel.__name__.removesuffix("_kernel").strip("_"),
         **specs,
     )
 

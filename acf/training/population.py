@@ -97,22 +97,23 @@ def make_chunk(
     def one_member(state: State, seed: Int[Array, ""], hparams: Any, data: Any, first: Int[Array, ""]):
         order = None if streamed else _order(seed, schedule, first)
 
-        def batch(t: Int[Array, ""]) -> Batch:
+        def fetch(t: Int[Array, ""]) -> tuple[UInt8[Array, "2*N H W C"], Int[Array, " N"]]:
             take = partial(jax.lax.dynamic_slice_in_dim, start_index=(t - first) * N, slice_size=N)
-            epoch = t / jnp.float32(schedule.steps_per_epoch)
             if order is None:
-                return Batch(*map(take, data), epoch)
+                x, action, x_next = map(take, data)
+                return jnp.concatenate([x, x_next]), action
             rows = take(order)
-            return Batch(data.frames[data.i[rows]], data.action[rows], data.frames[data.j[rows]], epoch)
+            return data.frames[jnp.concatenate([data.i[rows], data.j[rows]])], data.action[rows]
 
-        def body(carry: tuple[State, Batch], t: Int[Array, ""]):
+        def body(carry: tuple[State, Any], t: Int[Array, ""]):
             # The next batch hangs on nothing that is computed here: a GPU fetches it beside the step's own work.
-            state, here = carry
+            state, (frames, action) = carry
+            batch = Batch(frames[:N], action, frames[N:], t / jnp.float32(schedule.steps_per_epoch))
             key = jax.random.fold_in(_stream(seed, NOISE), t)
-            state, terms = _step(learner, flat, state, here, key, hparams, t)
-            return (state, batch(t + 1)), terms
+            state, terms = _step(learner, flat, state, batch, key, hparams, t)
+            return (state, fetch(t + 1)), terms
 
-        (state, _), terms = jax.lax.scan(body, (state, batch(first)), first + jnp.arange(schedule.chunk))
+        (state, _), terms = jax.lax.scan(body, (state, fetch(first)), first + jnp.arange(schedule.chunk))
         return state, jax.tree.map(jnp.mean, terms)
 
     members, shared = PartitionSpec("members"), PartitionSpec()
