@@ -10,6 +10,7 @@ from acf.errors import AcfError
 from acf.files import write_atomic
 from acf.metrics import CodeScores, action_effects, evaluate, movement, summary
 from acf.study.held_out import HeldOut, open_run
+from acf.training.compiled import keep_compiled_programs
 from acf.training.run_dir import RunDir
 
 FORMAT = 2
@@ -17,6 +18,7 @@ FORMAT = 2
 
 def evaluate_run(run: str | Path, *, seed: int = 0) -> dict[str, Any]:
     """Score every member on the held-out episodes, write `scores.json` and return what is in it."""
+    keep_compiled_programs()
     return evaluate_held_out(open_run(run), seed=seed)
 
 

@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import jax
@@ -140,5 +140,7 @@ def _learner(method: str, spec: Spec) -> Learner:
     return get(method).bind(spec)
 
 
-_encode = jax.jit(lambda encode, params, frames: encode(params, frames), static_argnums=0)
-_scores = jax.jit(lambda scores, params, z_next, z: scores(params, z_next, z), static_argnums=0)
+# A GPU would take longer to choose among kernels for these than to run any of them. Other devices take no notice.
+_jit = partial(jax.jit, static_argnums=0, compiler_options={"xla_gpu_autotune_level": 0})
+_encode = _jit(lambda encode, params, frames: encode(params, frames))
+_scores = _jit(lambda scores, params, z_next, z: scores(params, z_next, z))
