@@ -137,7 +137,7 @@ def _parse(found: dict[str, Any], where: str) -> Study:
     domains = _names(found["domains"], f"{where}: domains")
     rest = {name: found[name] for name in ("seeds", "sizes", "transitions", "epochs") if name in found}
     methods = _methods(found["methods"], where)
-    return Study(name=Path(where).stem, domains=domains, methods=methods, ablation=ablation, **rest)
+    return Study(name=Path(where).name, domains=domains, methods=methods, ablation=ablation, **rest)
 
 
 def _keys(found: dict[str, Any], types: dict[str, type], required: tuple[str, ...], where: str) -> None:
