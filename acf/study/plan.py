@@ -176,11 +176,21 @@ def _check(study: Study, where: str) -> None:
         for domain, method in study.pairs():
             make(domain)
             get(method)
-            for preset in study.presets(domain, method):
-                hparams_of(method, preset, domain)
+            _check_presets(study, domain, method)
             _check_enough(study, domain, method)
     except AcfError as error:
         raise AcfError(f"{where}: {error}") from None
+
+
+def _check_presets(study: Study, domain: str, method: str) -> None:
+    """A member's preset is recognised by its hyperparameters, so no two may have the same."""
+    named: list[tuple[str, dict[str, float]]] = []
+    for preset in study.presets(domain, method):
+        hparams = hparams_of(method, preset, domain)
+        if same := [name for name, others in named if others == hparams]:
+            names = f"{same[0]} and {preset}"
+            raise AcfError(f"{names} are the same hyperparameters for {method} on {domain}: expected one of them")
+        named.append((preset, hparams))
 
 
 def _check_enough(study: Study, domain: str, method: str) -> None:

@@ -106,11 +106,11 @@ def _about(found: _Found) -> Block:
     study = found.study
     own = {"transitions": study.transitions, "epochs": study.epochs}
     changed = "".join(f", {value} {name}" for name, value in own.items() if value is not None)
-    done = len(study.cells()) - len(missing_cells(study, found.records))
+    total = len(study.cells())
     return Text(
-        f"{done} of {len(study.cells())} trials. Data, networks, batches and epochs of the preset `{study.sizes}`{changed}; "
-        f"{study.seeds} seeds. Each record (`DOMAIN-METHOD.json`) holds every score of its members, their settings and how "
-        "they came about. `docs/scores.md` defines the scores."
+        f"{total - len(missing_cells(study, found.records))} of {total} trials, {study.seeds} seeds a setting. Data, "
+        f"networks, batches and epochs of the preset `{study.sizes}`{changed}. Each record (`DOMAIN-METHOD.json`) "
+        "holds every score of its members, their settings and how they came about; `docs/scores.md` defines the scores."
     )
 
 
@@ -119,8 +119,8 @@ def _main(found: _Found) -> list[Block]:
     text = (
         "Left: how much a latent tells about a factor that is not its own (0 is best). Right: how much it tells about "
         "its own (1 is best). Mean and standard deviation over seeds. The green line is the oracle, the true factors "
-        "in place of the latents, which is what a perfect encoder scores: less off the diagonal is easy where little is "
-        "encoded. The dotted line is chance."
+        "in place of the latents, which is what a perfect encoder scores; less off the diagonal is easy where little "
+        "is encoded. The dotted line is chance."
     )
     alt = "Bars of the off-diagonal and diagonal score of every method and domain, with oracle and chance"
     columns = ("domain", "method", "seeds", "diag", "off-diag", "oracle: diag", "off-diag", "chance: diag", "off-diag")

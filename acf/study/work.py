@@ -4,6 +4,7 @@ import math
 import time
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain, count
 from pathlib import Path
@@ -104,9 +105,8 @@ def run_study(
         raise AcfError(f"expected a time limit of more than 0 minutes, got {minutes:g}")
     until = time.monotonic() + 60 * minutes
     done, failed = [], []
-    with exclusive_lock(out), counting(f"study {study.name}") as progress:
+    with _held(out), counting(f"study {study.name}") as progress:
         left = [p for p in populations(study, out, read_records(study, out)) if (p.domain, p.method) in wanted]
-        write_atomic(out / ".gitignore", "/data/\n/runs/\n.lock\n")
         for n, population in enumerate(left):
             progress(n, len(left))
             if time.monotonic() >= until:
@@ -132,7 +132,7 @@ def run_study(
 def adopt(study: Study, out: str | Path, runs: tuple[str | Path, ...]) -> list[str]:
     """Records of runs that were trained elsewhere; returns their names. All are checked before one is written."""
     out = Path(out)
-    with exclusive_lock(out):
+    with _held(out):
         missing = set(missing_cells(study, read_records(study, out)))
         contents = []
         for run in runs:
@@ -151,6 +151,14 @@ def adopt(study: Study, out: str | Path, runs: tuple[str | Path, ...]) -> list[s
             write_record(out / f"{name}.json", content)
             names.append(name)
     return names
+
+
+@contextmanager
+def _held(out: Path) -> Iterator[None]:
+    """The directory of the study, where only records, report and figures are there to be committed."""
+    with exclusive_lock(out):
+        write_atomic(out / ".gitignore", "/data/\n/runs/\n.lock\n")
+        yield
 
 
 def _wanted(study: Study, domains: tuple[str, ...], methods: tuple[str, ...]) -> set[tuple[str, str]]:
