@@ -7,7 +7,7 @@ import tyro
 
 
 @dataclass(frozen=True)
-class StudyCommand:
+class Study:
     """Train, evaluate and report a whole study; the same command again does what is missing.
 
     Data and run directories go to OUT/data and OUT/runs, a small record of each population to OUT/DOMAIN-METHOD.json.

@@ -80,7 +80,7 @@ def record_of(
     }
 
 
-def write_record(file: Path, content: dict[str, Any]) -> None:
+def write_record(file: str | Path, content: dict[str, Any]) -> None:
     """A line for each thing in it."""
     lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(value)}" for name, value in content.items())
     write_atomic(file, f"{{\n{lines}\n}}\n")

@@ -132,11 +132,11 @@ def run_study(
 def adopt(study: Study, out: str | Path, runs: tuple[str | Path, ...]) -> list[str]:
     """Records of runs that were trained elsewhere; returns their names. All are checked before one is written."""
     out = Path(out)
+    found = [(run, recognise(study, RunDir(Path(run)).read_config(), str(run))) for run in runs]
     with _held(out):
         missing = set(missing_cells(study, read_records(study, out)))
         contents = []
-        for run in runs:
-            cells = recognise(study, RunDir(Path(run)).read_config(), str(run))
+        for run, cells in found:
             if twice := [cell for cell in cells if cell not in missing]:
                 raise AcfError(f"{run}: {study.name} does not ask for {describe(twice)}, or a record has it already")
             missing -= set(cells)
