@@ -105,10 +105,11 @@ def run_study(
         raise AcfError(f"expected a time limit of more than 0 minutes, got {minutes:g}")
     until = time.monotonic() + 60 * minutes
     done, failed = [], []
-    with _held(out), counting(f"study {study.name}") as progress:
+    with _held(out), counting(f"trials of {study.name}") as progress:
         left = [p for p in populations(study, out, read_records(study, out)) if (p.domain, p.method) in wanted]
+        trials = [cell for cell in study.cells() if cell[:2] in wanted]
         for n, population in enumerate(left):
-            progress(n, len(left))
+            progress(len(trials) - sum(len(p.cells) for p in left[n:]), len(trials))
             if time.monotonic() >= until:
                 break
             errors.print(f"{n + 1}/{len(left)} {describe(population.cells)}", soft_wrap=True)

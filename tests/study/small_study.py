@@ -10,7 +10,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "training"))
 
-import small_acf
+import small_acf  # pyright: ignore[reportMissingImports]
 
 from acf.methods import METHODS
 from acf.metrics import CodeScores, Evaluation, score
@@ -22,7 +22,7 @@ def evaluate(z, s, episode, *, controllable, seed):
     def code(latents):
         K = s.shape[1]
         both = np.column_stack([latents, s]) + 1e-3 * np.random.default_rng(seed).normal(size=(len(s), 2 * K))
-        r2 = np.corrcoef(both.T)[:K, K:] ** 2
+        r2 = np.asarray(np.corrcoef(both.T))[:K, K:] ** 2
         more = dict.fromkeys(("mcc_pearson", "mcc_spearman", "disentanglement", "completeness", "informativeness"), 0.5)
         return CodeScores(**vars(score(r2, controllable)), intervals={}, r2_interval=np.stack([r2, r2]), **more)
 
