@@ -42,8 +42,8 @@ class Study:
         out = self.out or Path("results") / Path(self.study).stem
         if self.adopt:
             self._adopt(study, out)
-        elif not self.report:
-            self._work(study, out)
+        elif not self.report and not self._work(study, out):
+            return  # nothing to report yet
         with status("drawing the report"):
             readme, page = report_study(study, out)
         console.print(f"wrote {readme}, {page} and their figures as PNG and CSV in {out / 'figures'}", soft_wrap=True)
@@ -56,7 +56,8 @@ class Study:
         for run, name in zip(self.adopt, adopt(study, out, self.adopt), strict=True):
             console.print(f"recorded {run} as {out / name}.json", soft_wrap=True)
 
-    def _work(self, study, out: Path) -> None:
+    def _work(self, study, out: Path) -> bool:
+        """Whether there is a record."""
         import math
 
         from acf.study.work import run_study
@@ -71,3 +72,4 @@ class Study:
         total, missing = len(study.cells()), len(outcome.missing)
         again = "; the same command goes on" if missing else ""
         console.print(f"{total - missing} of {total} trials are done{again}", soft_wrap=True)
+        return missing < total

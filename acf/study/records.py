@@ -21,6 +21,7 @@ from acf.training.config import Config
 from acf.training.run_dir import RunDir
 
 FORMAT = 1
+TITLE = "The study"  # how a report begins
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +89,9 @@ def write_record(file: str | Path, content: dict[str, Any]) -> None:
 
 def read_records(study: Study, out: Path) -> list[Record]:
     """Every record in `out`; one that disagrees with the study is an error, and so is a cell in two of them."""
+    readme = out / "README.md"
+    if (out.exists() and not out.is_dir()) or (readme.exists() and not readme.read_text().startswith(f"# {TITLE}")):
+        raise AcfError(f"{out} is not the directory of a study, and would be overwritten: choose another --out")
     records = [_read(study, file) for file in sorted(out.glob("*.json"))]
     holder: dict[Cell, Path] = {}
     for record in records:

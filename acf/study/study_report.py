@@ -20,7 +20,7 @@ from acf.report.page import foot, whole
 from acf.report.score_figures import bars
 from acf.report.study_figures import method_heatmaps
 from acf.study.plan import Cell, Study
-from acf.study.records import Record, read_records, seeds_in_words
+from acf.study.records import TITLE, Record, read_records, seeds_in_words
 from acf.study.report import write_drawing
 from acf.study.work import FIGURES, missing_cells, traversal_name
 
@@ -37,7 +37,7 @@ def report_study(study: Study, out: str | Path) -> tuple[Path, Path]:
     if not records:
         raise AcfError(f"{out} has no records yet: `{_command(study, out)}` makes them")
     found = _Found(study, out, records, _pool(study, records))
-    title = f"The study `{study.name}`"
+    title = f"{TITLE} `{study.name}`"
     blocks = [
         _about(found),
         *_main(found),

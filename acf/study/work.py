@@ -105,8 +105,8 @@ def run_study(
         raise AcfError(f"expected a time limit of more than 0 minutes, got {minutes:g}")
     until = time.monotonic() + 60 * minutes
     done, failed = [], []
-    with _held(out), counting(f"trials of {study.name}") as progress:
-        left = [p for p in populations(study, out, read_records(study, out)) if (p.domain, p.method) in wanted]
+    with _held(study, out) as records, counting(f"trials of {study.name}") as progress:
+        left = [p for p in populations(study, out, records) if (p.domain, p.method) in wanted]
         trials = [cell for cell in study.cells() if cell[:2] in wanted]
         for n, population in enumerate(left):
             progress(len(trials) - sum(len(p.cells) for p in left[n:]), len(trials))
@@ -134,8 +134,8 @@ def adopt(study: Study, out: str | Path, runs: tuple[str | Path, ...]) -> list[s
     """Records of runs that were trained elsewhere; returns their names. All are checked before one is written."""
     out = Path(out)
     found = [(run, recognise(study, RunDir(Path(run)).read_config(), str(run))) for run in runs]
-    with _held(out):
-        missing = set(missing_cells(study, read_records(study, out)))
+    with _held(study, out) as records:
+        missing = set(missing_cells(study, records))
         contents = []
         for run, cells in found:
             if twice := [cell for cell in cells if cell not in missing]:
@@ -155,11 +155,13 @@ def adopt(study: Study, out: str | Path, runs: tuple[str | Path, ...]) -> list[s
 
 
 @contextmanager
-def _held(out: Path) -> Iterator[None]:
-    """The directory of the study, where only records, report and figures are there to be committed."""
+def _held(study: Study, out: Path) -> Iterator[list[Record]]:
+    """The directory of the study, for this process alone, and the records in it. Data and weights are not committed."""
+    read_records(study, out)  # before anything is written there
     with exclusive_lock(out):
-        write_atomic(out / ".gitignore", "/data/\n/runs/\n.lock\n")
-        yield
+        if not (out / ".gitignore").exists():
+            write_atomic(out / ".gitignore", "/data/\n/runs/\n.lock\n")
+        yield read_records(study, out)
 
 
 def _wanted(study: Study, domains: tuple[str, ...], methods: tuple[str, ...]) -> set[tuple[str, str]]:

@@ -70,6 +70,16 @@ def test_bad_input_before_any_work(command, mine, tmp_path, args, message):
     assert {path.name for path in tmp_path.rglob("*")} == {"mine.toml", "bad.toml"}
 
 
+def test_a_time_limit_before_the_first_record(command, mine, monkeypatch):
+    """It is no error that there is nothing to report yet."""
+    from acf.study import work
+
+    monkeypatch.setattr(work, "_work", lambda *args: pytest.fail("begun after the time was up"))
+    code, out, err = command("study", mine, "--time-limit", 1e-9)
+    assert (code, err) == (0, "")
+    assert out.splitlines() == ["nothing new to record", "0 of 8 trials are done; the same command goes on"]
+
+
 def test_help_says_enough(command):
     code, out, _ = command("study", "--help")
     assert code == 0

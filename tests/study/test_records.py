@@ -101,6 +101,20 @@ def test_split_runs_are_adopted_as_several_records(study, tmp_path, out):
     assert sorted(out.iterdir()) == before
 
 
+def test_a_directory_of_something_else_is_not_touched(study, tmp_path, out):
+    run = fake_run(tmp_path / "run", study, MIXED)
+    (out / "README.md").write_text("# My project")
+    (out / ".gitignore").write_text("*.pyc")
+    (tmp_path / "file").touch()
+    for where in (out, tmp_path / "file"):
+        with pytest.raises(AcfError, match="is not the directory of a study, and would be overwritten"):
+            adopt(study, where, (run,))
+    assert {file.name: file.read_text() for file in out.iterdir()} == {
+        "README.md": "# My project",
+        ".gitignore": "*.pyc",
+    }
+
+
 def test_all_or_none_are_adopted(study, tmp_path, out):
     good, bad = fake_run(tmp_path / "a", study, MIXED[:2]), fake_run(tmp_path / "b", study, MIXED[2:], epochs=9)
     with pytest.raises(AcfError, match="epochs: 9 there, 2 asked"):
