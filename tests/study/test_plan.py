@@ -55,7 +55,7 @@ def test_smoke_is_small_and_not_the_papers():
     study = read_study("smoke")
     assert not study.is_the_papers_size
     size = study.size("grid2d", "dms")
-    assert (size.transitions, size.epochs, size.depth) == (3000, 2, 8)
+    assert (size.transitions, size.epochs, size.depth) == (1500, 2, 8)
 
 
 def test_hyperparameters_are_whole():
