@@ -8,17 +8,13 @@ import tyro
 
 @dataclass(frozen=True)
 class Study:
-    """Train, evaluate and report a whole study; the same command again does what is missing.
-
-    Data and run directories go to OUT/data and OUT/runs, a small record of each population to OUT/DOMAIN-METHOD.json.
-    What a record holds is done, with or without its run directory: to share a study among machines, give each its
-    domains or methods and copy the records together.
-    """
+    """Train, evaluate and report a whole study; the same command again does what is missing."""
 
     study: tyro.conf.Positional[str]
     """paper (the paper's experiments), smoke (all methods, tiny: a trial of the machinery), or a TOML file."""
     out: Path | None = None
-    """Directory of the study [default: results/STUDY]."""
+    """Directory of the study [default: results/STUDY]. What a record in it (DOMAIN-METHOD.json) holds is done, with or
+    without its run directory: machines that share a study copy their records together."""
     domains: tuple[str, ...] = ()
     """Only these domains of the study."""
     methods: tuple[str, ...] = ()

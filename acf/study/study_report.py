@@ -22,7 +22,8 @@ from acf.report.study_figures import method_heatmaps
 from acf.study.plan import Cell, Study
 from acf.study.records import TITLE, Record, read_records, seeds_in_words
 from acf.study.report import write_drawing
-from acf.study.work import FIGURES, missing_cells, traversal_name
+from acf.study.traversals import FIGURES, traversal_name
+from acf.study.work import missing_cells
 
 LABELS = {"acf": "ACF", "gcl": "GCL", "dms": "DMS", "msa": "MSA", "factored_markov": "Factored Markov"}
 MISSING = "missing"

@@ -5,22 +5,19 @@ import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
 
 from acf.data import collect
 from acf.errors import AcfError
 from acf.files import Busy, exclusive_lock, write_atomic
-from acf.study.evaluate import evaluate_held_out, read_scores
-from acf.study.held_out import open_run
 from acf.study.plan import Cell, Study, choose, hparams_of
 from acf.study.records import Record, describe, read_records, recognise, record_of, write_record
+from acf.study.traversals import draw_traversals
 from acf.terminal import counting, errors, status
 from acf.training import RunDir, train
 from acf.training.interrupt import Interrupted
-
-FIGURES = "figures"
 
 
 @dataclass(frozen=True)
@@ -147,8 +144,7 @@ def adopt(study: Study, out: str | Path, runs: tuple[str | Path, ...]) -> list[s
         for run, content in contents:
             free = _names_without_record(out, content["domain"], content["method"])
             name = next(name for name in free if not RunDir(out / "runs" / name).config.exists())
-            if RunDir(run).looks_finished():
-                _draw_traversals(study, run, out)
+            draw_traversals(study, run, out)
             write_record(out / f"{name}.json", content)
             names.append(name)
     return names
@@ -193,33 +189,6 @@ def _work(study: Study, population: Population, out: Path, until: float) -> None
     if time.monotonic() >= until:
         raise Interrupted(f"{run} is trained but not evaluated yet; the same command goes on", None)
     with status(f"evaluating {population.name}"):
-        _draw_traversals(study, run, out)
+        draw_traversals(study, run, out)
         command = f"acf study {study.name} --domains {domain} --methods {method}"
         write_record(out / f"{population.name}.json", record_of(run, study, command=command))
-
-
-def _draw_traversals(study: Study, run: Path, out: Path) -> None:
-    """Of ACF's main presets, the first seed that did not diverge: pictures outlive the weights."""
-    config = RunDir(run).read_config()
-    if config.method != "acf":
-        return
-    from acf.report.look import Scored
-    from acf.report.run_figures import traversal_means, traversal_samples
-    from acf.study.report import traversals_of, write_drawing
-
-    held_out = open_run(run)
-    scores = read_scores(run) or evaluate_held_out(held_out)
-    cells = recognise(study, config, str(run))
-    for preset in study.methods.get("acf", ()):
-        whole = [n for n, cell in enumerate(cells) if cell.preset == preset and scores["members"][n]["diverged_at"] < 0]
-        if not whole:
-            continue
-        n = min(whole, key=lambda n: cells[n].seed)
-        look, traversals = Scored(run.name, scores, {}), traversals_of(held_out, n)
-        for kind, draw in (("mean", traversal_means), ("samples", traversal_samples)):
-            name = traversal_name(cells[n], kind)
-            write_drawing(out / FIGURES, replace(draw(look, n, traversals), name=name))
-
-
-def traversal_name(cell: Cell, kind: str) -> str:
-    return f"traversal-{kind}-{cell.domain}-{cell.method}-{cell.preset}-seed{cell.seed}"
