@@ -16,6 +16,7 @@ from acf.cli.domains import Domains
 from acf.cli.evaluate import Evaluate
 from acf.cli.report import Report
 from acf.cli.run import Run
+from acf.cli.study import Study
 from acf.cli.train import Train
 from acf.errors import AcfError
 
@@ -28,6 +29,7 @@ Command = (
     | Annotated[Bench, subcommand("bench")]
     | Annotated[Evaluate, subcommand("evaluate")]
     | Annotated[Report, subcommand("report")]
+    | Annotated[Study, subcommand("study")]
 )
 
 

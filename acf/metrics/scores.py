@@ -70,7 +70,7 @@ def summary(members: Sequence[Scores]) -> dict[str, dict[str, float] | None]:
     {'mean': 0.5, 'std': 0.5}
     """
     names = [name for name, value in vars(members[0]).items() if value is None or isinstance(value, float)]
-    return {name: _mean_std([getattr(member, name) for member in members]) for name in names}
+    return {name: mean_std([getattr(member, name) for member in members]) for name in names}
 
 
 def _mask(controllable: Bool[Array | np.ndarray, " K"] | Sequence[bool] | None, K: int) -> Bool[np.ndarray, " K"]:
@@ -84,6 +84,7 @@ def _mean(values: Float[np.ndarray, " n"]) -> float | None:
     return float(values.mean()) if len(values) else None
 
 
-def _mean_std(values: list[float | None]) -> dict[str, float] | None:
+def mean_std(values: Sequence[float | None]) -> dict[str, float] | None:
+    """Of the values that are there."""
     present = [value for value in values if value is not None]
     return {"mean": float(np.mean(present)), "std": float(np.std(present))} if present else None

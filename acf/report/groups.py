@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from acf.report.look import Look
+from acf.report.look import Look, Scored
 
 
 @dataclass(frozen=True, eq=False)
@@ -15,7 +15,7 @@ class Group:
     domain: str
     label: str
     """The method, or the method and the run's name where one method has several settings."""
-    looks: tuple[Look, ...]
+    looks: tuple[Scored, ...]
 
     @property
     def members(self) -> list[dict[str, Any]]:

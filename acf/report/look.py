@@ -14,24 +14,14 @@ EffectPictures = dict[tuple[int, int], UInt8[np.ndarray, "h w 3"]]  # (action, l
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
+class Scored:
+    """What the scores of a run tell, without its weights."""
+
     name: str
     """The run directory's, unlike that of every other run in the report."""
     scores: dict[str, Any]
     """As in `scores.json`."""
     settings: dict[str, Any]
-    steps: Int[np.ndarray, " T"]
-    curves: dict[str, Float[np.ndarray, "T members"]]
-    gallery: UInt8[np.ndarray, "n h w 3"]
-    """Some held-out frames."""
-    traversals: tuple[tuple[Traversal, ...], ...]
-    """By member and latent."""
-    z: Float[np.ndarray, "members n d"]
-    """Latents of some held-out frames, for scatter plots."""
-    factors: Float[np.ndarray, "n K"] | None
-    """The true factors of the same frames."""
-    effects: tuple[EffectPictures, ...] | None
-    """By member; None for a method without energies."""
 
     @property
     def members(self) -> list[dict[str, Any]]:
@@ -51,7 +41,23 @@ class Look:
 
     @property
     def n_latents(self) -> int:
-        return self.z.shape[2]
+        return len(self.members[0]["actions"]["movement"])
+
+
+@dataclass(frozen=True, eq=False)
+class Look(Scored):
+    steps: Int[np.ndarray, " T"]
+    curves: dict[str, Float[np.ndarray, "T members"]]
+    gallery: UInt8[np.ndarray, "n h w 3"]
+    """Some held-out frames."""
+    traversals: tuple[tuple[Traversal, ...], ...]
+    """By member and latent."""
+    z: Float[np.ndarray, "members n d"]
+    """Latents of some held-out frames, for scatter plots."""
+    factors: Float[np.ndarray, "n K"] | None
+    """The true factors of the same frames."""
+    effects: tuple[EffectPictures, ...] | None
+    """By member; None for a method without energies."""
 
 
 def matched_latent(code: dict[str, Any], factor: int) -> int | None:
@@ -65,7 +71,7 @@ def latent_order(member: dict[str, Any], n_latents: int) -> list[int]:
     return sorted(range(n_latents), key=lambda k: (matching[k] < 0, matching[k], k))
 
 
-def latent_label(look: Look, member: int, latent: int, arrow: str = " → ") -> str:
+def latent_label(look: Scored, member: int, latent: int, arrow: str = " → ") -> str:
     """`z2 → taxi_x`; `z2 (taxi_x?)` where it is matched but tells little; `z2` where it stands for no factor."""
     code = look.members[member]
     factor = code["matching"][latent] if look.has_factors else -1

@@ -26,7 +26,8 @@ def draw(look: Look) -> list[Drawing]:
     if look.has_factors:
         drawings += [r2_heatmaps(look), per_factor(look), *(scatter(look, n) for n in members)]
     for n in members:
-        drawings += [traversal_means(look, n), traversal_samples(look, n), action_maps(look, n)]
+        strips = look.traversals[n]
+        drawings += [traversal_means(look, n, strips), traversal_samples(look, n, strips), action_maps(look, n)]
         drawings += [action_effect_map(look, n)] if look.effects else []
     return drawings
 
@@ -41,16 +42,17 @@ def page(looks: Sequence[Look], drawings: dict[str, list[Drawing]]) -> tuple[str
         body.append(_comparison(looks, groups, comparison))
     for n, look in enumerate(looks):
         body.append(_run(look, {drawing.name: drawing for drawing in drawings[look.name]}, n, alone=len(looks) == 1))
-    body.append(_foot())
+    body.append(foot())
+    return whole(title, "\n".join(body)), comparison
+
+
+def whole(title: str, body: str) -> str:
+    """A file that needs no other."""
     text = _asset("page.html")
-    for name, value in {
-        "title": escape(title),
-        "style": _asset("page.css"),
-        "script": _asset("page.js"),
-        "body": "\n".join(body),
-    }.items():
+    parts = {"title": escape(title), "style": _asset("page.css"), "script": _asset("page.js"), "body": body}
+    for name, value in parts.items():
         text = text.replace(f"{{{{ {name} }}}}", value)
-    return text, comparison
+    return text
 
 
 def _asset(name: str) -> str:
@@ -122,7 +124,7 @@ def _chooser(look: Look, number: int) -> str:
     )
 
 
-def _foot() -> str:
+def foot() -> str:
     return (
         "<footer><h3>How to read the scores</h3><p>A small network predicts each true factor from each latent alone, "
         "on episodes that training never saw; R² is how much of the factor's variance it explains there. Each latent "

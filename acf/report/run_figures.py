@@ -5,7 +5,8 @@ import numpy as np
 from acf.report.colours import CATEGORIES
 from acf.report.drawing import Drawing, heatmap, new_figure, plain
 from acf.report.frames import stretch
-from acf.report.look import Look, latent_label, latent_order
+from acf.report.look import Look, Scored, latent_label, latent_order
+from acf.report.traversal import Traversal
 
 
 def training_curves(look: Look) -> Drawing:
@@ -38,29 +39,31 @@ def training_curves(look: Look) -> Drawing:
     return Drawing("training-curves", f"Training curves, {look.what}", figure, ("term", "seed", "step", "value"), rows)
 
 
-def traversal_means(look: Look, member: int) -> Drawing:
+def traversal_means(look: Scored, member: int, traversals: tuple[Traversal, ...]) -> Drawing:
     """A row a latent: the mean observation over frames whose latent lies in each step from low to high."""
-    traversals = look.traversals[member]
     order = latent_order(look.members[member], look.n_latents)
     bright = stretch(np.concatenate([traversals[k].means for k in order]))
     ends = np.cumsum([len(traversals[k].values) for k in order])[:-1]
     strips = [np.concatenate(list(frames), axis=1) for frames in np.split(bright, ends)]
-    return _strips(look, member, order, strips, "mean observation", f"traversal-mean-member{member}")
+    return _strips(look, member, traversals, strips, "mean observation", f"traversal-mean-member{member}")
 
 
-def traversal_samples(look: Look, member: int) -> Drawing:
+def traversal_samples(look: Scored, member: int, traversals: tuple[Traversal, ...]) -> Drawing:
     """A row a latent: one random observation among those whose latent lies in each step from low to high."""
     order = latent_order(look.members[member], look.n_latents)
-    strips = [np.concatenate(list(look.traversals[member][k].samples[:, 0]), axis=1) for k in order]
-    return _strips(look, member, order, strips, "random observations", f"traversal-samples-member{member}")
+    strips = [np.concatenate(list(traversals[k].samples[:, 0]), axis=1) for k in order]
+    return _strips(look, member, traversals, strips, "random observations", f"traversal-samples-member{member}")
 
 
-def _strips(look: Look, member: int, order: list[int], strips: list[np.ndarray], what: str, name: str) -> Drawing:
+def _strips(
+    look: Scored, member: int, traversals: tuple[Traversal, ...], strips: list[np.ndarray], what: str, name: str
+) -> Drawing:
+    order = latent_order(look.members[member], look.n_latents)
     figure = new_figure(9.5, 1.02 * len(order) + 0.5)
     grid = figure.subplots(len(order), 1, squeeze=False).ravel()
     rows = []
     for axes, k, strip in zip(grid, order, strips, strict=True):
-        traversal = look.traversals[member][k]
+        traversal = traversals[k]
         width = strip.shape[1] // len(traversal.values)
         axes.imshow(strip, interpolation="nearest")
         axes.set_xticks((np.arange(len(traversal.values)) + 0.5) * width, [f"{v:.2f}" for v in traversal.values])

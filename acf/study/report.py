@@ -15,7 +15,7 @@ from acf.report.drawing import Drawing
 from acf.report.frames import stretch, to_rgb
 from acf.report.look import EffectPictures, Look
 from acf.report.page import draw, page
-from acf.report.traversal import traverse
+from acf.report.traversal import Traversal, traverse
 from acf.study.evaluate import evaluate_held_out, read_scores
 from acf.study.held_out import HeldOut, open_run
 from acf.training.run_dir import RunDir
@@ -58,24 +58,31 @@ def look_at(run: Path, name: str) -> Look:
     held_out = open_run(run)
     scores = found or evaluate_held_out(held_out)
     steps, curves = _curves(RunDir(run).metrics, len(held_out.members))
-    some = np.random.default_rng(0).permutation(len(held_out.frames))
-    few = some[:TRAVERSED]
-    frames, s = held_out.frames[few], held_out.factors
+    some = _shuffled(held_out)
+    s = held_out.factors
     return Look(
         name=name,
         scores=scores,
         settings=_settings(held_out),
         steps=steps,
         curves=curves,
-        gallery=to_rgb(frames[:GALLERY]),
-        traversals=tuple(
-            tuple(traverse(z_k, frames, None if s is None else s[few], np.random.default_rng(0)) for z_k in z[few].T)
-            for z in held_out.z
-        ),
+        gallery=to_rgb(held_out.frames[some[:GALLERY]]),
+        traversals=tuple(traversals_of(held_out, member) for member in range(len(held_out.members))),
         z=held_out.z[:, some[:POINTS]],
         factors=None if s is None else s[some[:POINTS]],
         effects=_effects(held_out),
     )
+
+
+def traversals_of(held_out: HeldOut, member: int) -> tuple[Traversal, ...]:
+    """Of each latent."""
+    few = _shuffled(held_out)[:TRAVERSED]
+    frames, s = held_out.frames[few], None if held_out.factors is None else held_out.factors[few]
+    return tuple(traverse(z_k, frames, s, np.random.default_rng(0)) for z_k in held_out.z[member, few].T)
+
+
+def _shuffled(held_out: HeldOut) -> np.ndarray:
+    return np.random.default_rng(0).permutation(len(held_out.frames))
 
 
 def _effects(held_out: HeldOut) -> tuple[EffectPictures, ...] | None:
@@ -138,11 +145,15 @@ def _write_figures(folder: Path, drawings: dict[str, list[Drawing]]) -> None:
     """`FOLDER/RUN/NAME.png` and `.csv`, and `figures.json` that lists them."""
     index = []
     for run, of_run in drawings.items():
-        (folder / run).mkdir(parents=True, exist_ok=True)
         for drawing in of_run:
-            stem = folder / run / drawing.name
-            write_atomic(stem.with_suffix(".png"), drawing.png())
-            write_atomic(stem.with_suffix(".csv"), drawing.csv())
-            files = {kind: str(stem.with_suffix(f".{kind}").relative_to(folder)) for kind in ("png", "csv")}
+            write_drawing(folder / run, drawing)
+            files = {kind: str(Path(run, f"{drawing.name}.{kind}")) for kind in ("png", "csv")}
             index.append({"run": run or None, "name": drawing.name, "title": drawing.title, **files})
     write_atomic(folder / "figures.json", json.dumps(index, indent=2) + "\n")
+
+
+def write_drawing(folder: Path, drawing: Drawing) -> None:
+    """`FOLDER/NAME.png`, and `NAME.csv` with the numbers it shows."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_atomic(folder / f"{drawing.name}.png", drawing.png())
+    write_atomic(folder / f"{drawing.name}.csv", drawing.csv())

@@ -40,6 +40,11 @@ def load(path: Path, like: Any) -> tuple[Any, dict[str, Any]]:
     return jax.tree.unflatten(jax.tree.structure(like), leaves), about
 
 
+def about(path: Path) -> dict[str, Any]:
+    """What `save` wrote beside the arrays."""
+    return load(path, {})[1]
+
+
 def _named(tree: Any) -> dict[str, Any]:
     return {
         jax.tree_util.keystr(path, simple=True, separator="."): leaf for path, leaf in jax.tree.leaves_with_path(tree)

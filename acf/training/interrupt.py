@@ -1,7 +1,9 @@
-"""SIGINT and SIGTERM as a wish to stop soon, not a crash."""
+"""SIGINT, SIGTERM and a time limit as a wish to stop soon, not a crash."""
 
+import math
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -12,19 +14,28 @@ from acf.errors import AcfError
 class Interrupted(AcfError):  # noqa: N818 (a wish, not a fault)
     """The run was asked to stop, and saved first."""
 
-    def __init__(self, message: str, signum: int):
+    def __init__(self, message: str, signum: int | None):
         super().__init__(message)
-        self.exit_code = 128 + signum  # as a shell reports it
+        self.signum = signum
+        """None where the time was up."""
+        self.exit_code = 124 if signum is None else 128 + signum  # as `timeout` and a shell report it
 
 
 class Wish:
-    signum: int | None = None
+    def __init__(self, until: float = math.inf):
+        self.signum: int | None = None
+        self._until = until
+
+    def __bool__(self) -> bool:
+        return self.signum is not None or time.monotonic() >= self._until
 
 
 @contextmanager
-def wish_to_stop() -> Iterator[Wish]:
-    """`wish.signum` is set by the first SIGINT or SIGTERM; a second one acts as it always does."""
-    wish = Wish()
+def wish_to_stop(until: float = math.inf) -> Iterator[Wish]:
+    """The wish becomes true with the first SIGINT or SIGTERM (a second one acts as it always does), or at the time
+    `until` of `time.monotonic()`.
+    """
+    wish = Wish(until)
     if threading.current_thread() is not threading.main_thread():
         yield wish  # signals reach the main thread only
         return

@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import json
+import math
 import os
 import platform
 import time
@@ -55,12 +56,14 @@ def train(
     noop: int | None = None,
     wandb: str | None = None,
     save_every: float = SAVE_EVERY,
+    until: float = math.inf,
 ) -> RunDir:
     """Train a population, one member a seed, into the directory `out`.
 
     `hparams` overrides the preset's, for all members or as one dict a member. `latents` is the number of factors where
-    the data knows them; `noop` stands in for what the data says of its no-op. Data in memory is saved to `out/data`. A
-    finished run is left alone.
+    the data knows them; `noop` stands in for what the data says of its no-op. Data in memory is saved to `out/data`.
+    A run that lasts until the time `until` of `time.monotonic()` is saved and `Interrupted` raised. A finished run is
+    left alone.
     """
     keep_compiled_programs()
     directory = RunDir(Path(out))
@@ -72,7 +75,7 @@ def train(
         check_trainable(config, train_part)
         _agree(directory, config)
         if not directory.is_finished(config):
-            _train(directory, config, train_part, wandb, save_every)
+            _train(directory, config, train_part, wandb, save_every, until)
     return directory
 
 
@@ -168,7 +171,11 @@ def _agree(directory: RunDir, config: Config) -> None:
             raise AcfError(f"{directory.path} holds another run ({'; '.join(changed)}). Choose another --out.")
         return
     versions = {name: importlib.metadata.version(name) for name in ("jax", "flax", "optax", "numpy")}
-    about = {"versions": {"python": platform.python_version(), **versions}, "created": datetime.now(UTC).isoformat()}
+    about = {
+        "versions": {"python": platform.python_version(), **versions},
+        "device": jax.devices()[0].device_kind,
+        "created": datetime.now(UTC).isoformat(),
+    }
     write_atomic(directory.config, json.dumps(config.to_json() | about, indent=2) + "\n")
 
 
@@ -177,14 +184,16 @@ class _Progress(NamedTuple):
     seconds: float  # spent training, over all the processes that had a part in it
 
 
-def _train(directory: RunDir, config: Config, data: Transitions, wandb: str | None, save_every: float) -> None:
+def _train(
+    directory: RunDir, config: Config, data: Transitions, wandb: str | None, save_every: float, until: float
+) -> None:
     learner, schedule = get(config.method).bind(config.spec), config.schedule(len(data))
     hparams = population.stack([make_hparams(get(config.method), member.hparams) for member in config.members])
     seeds = [member.seed for member in config.members]
     watch = Watch(config, schedule.steps)
 
     with ExitStack() as stack:
-        wish = stack.enter_context(wish_to_stop())
+        wish = stack.enter_context(wish_to_stop(until))
         state, progress = _resume_or_init(directory, learner, seeds)
         made = _loggers(directory, config, progress.step, wandb)
         loggers = [stack.enter_context(closing(logger)) for logger in made]
@@ -200,10 +209,11 @@ def _train(directory: RunDir, config: Config, data: Transitions, wandb: str | No
             progress = _Progress(progress.step + schedule.chunk, progress.seconds + time.monotonic() - began)
             diverged_at = program.diverged_at()
             _report(progress.step, schedule, terms, diverged_at, loggers, view, watch)
-            if wish.signum is not None or time.monotonic() - saved >= save_every:
+            stop = bool(wish)  # asked once: it may become true at any moment
+            if stop or time.monotonic() - saved >= save_every:
                 _save(directory, program.state(), progress, loggers)
                 saved = time.monotonic()
-            if wish.signum is not None:
+            if stop:
                 message = f"stopped at step {progress.step} of {schedule.steps} and saved; the same command goes on"
                 raise Interrupted(message, wish.signum)
             if min(diverged_at) >= 0:

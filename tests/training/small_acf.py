@@ -19,7 +19,7 @@ TINY = {"transitions": 600, "depth": 2, "hidden": 8, "epochs": 2, "batch_size": 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class HParams:
-    lr: float = 1e-3
+    lr: float = 2e-3  # not that of `quick`
     noise: float = 0.1
     fwd: float = 0.0  # what the term of this name is
     nan_from: float = 1e9  # epoch from which on the loss is NaN

@@ -14,6 +14,7 @@ from acf.cli import main
 from acf.errors import AcfError
 from acf.files import exclusive_lock
 from acf.training import checkpoint
+from acf.training.interrupt import Interrupted
 
 pytestmark = pytest.mark.usefixtures("small")
 
@@ -89,6 +90,19 @@ def test_asked_to_stop(lamp, tmp_path, signum):
     for out in (run, tmp_path / "whole"):
         acf.train(lamp, out, preset="quick", method="toy", seeds=[3, 4], epochs=epochs)
     assert_same_run(run, tmp_path / "whole")
+
+
+def test_time_is_up(lamp, tmp_path):
+    def train(name, **options):
+        acf.train(lamp, tmp_path / name, preset="quick", method="toy", seeds=[3], **options)
+
+    with pytest.raises(Interrupted, match=f"stopped at step {STEPS} of {2 * STEPS} and saved") as caught:
+        train("run", until=time.monotonic())
+    assert caught.value.signum is None
+    assert caught.value.exit_code == 124
+    train("run", until=time.monotonic() + 600)
+    train("whole")
+    assert_same_run(tmp_path / "run", tmp_path / "whole")
 
 
 def test_finished_run_is_left_alone(lamp, tmp_path, capsys):
