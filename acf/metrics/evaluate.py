@@ -1,6 +1,7 @@
 """The whole protocol: held-out episodes, R² matrices, scores and their intervals, oracle and chance."""
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -81,13 +82,16 @@ def evaluate(
 
     # Oracle and chance are two more codes, whatever d and K are.
     codes = [*z, s, z[0, chance_rng.permutation(z.shape[1])]]
-    errors = _errors(np.concatenate(codes, axis=1), s, folds, seed)
+    with ThreadPoolExecutor(1) as pool:  # on a GPU most of the time goes into compiling, which can be done side by side
+        later = pool.submit(_dcis, codes, s, folds, seed)
+        errors = _errors(np.concatenate(codes, axis=1), s, folds, seed)
+        dcis = later.result()
     ends = np.cumsum([code.shape[1] for code in codes])[:-1]
     r2s = np.split(r2_of(errors).astype(np.float32), ends)
     draws = np.split(r2_draws(draw_rng, errors, episode[tested]), ends, axis=1)
     *members, oracle, chance = (
         _code_scores(code[tested], s[tested], r2, of_code, dci, controllable)
-        for code, r2, of_code, dci in zip(codes, r2s, draws, _dcis(codes, s, folds, seed), strict=True)
+        for code, r2, of_code, dci in zip(codes, r2s, draws, dcis, strict=True)
     )
     return Evaluation(tuple(members), oracle, chance)
 

@@ -1,5 +1,6 @@
 """Many small MLP regressors at once: fitted in one compiled scan, each early-stopped by itself."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
@@ -129,13 +130,17 @@ def _loss(params: MLP, z: Float[Array, "L N c"], s: Float[Array, "N K"]) -> Floa
 
 
 def _errors(params: MLP, z: Float[Array, "L n c"], s: Float[Array, "n K"]) -> Float[Array, "L K"]:
-    # One input at a time: a whole split for every regressor at once would fill the memory with hidden units.
-    return jax.lax.map(lambda one: jnp.mean((_of_factors(*one) - s) ** 2, axis=0), (params, z))
+    return _map_inputs(lambda one: jnp.mean((_of_factors(*one) - s) ** 2, axis=0), (params, z))
 
 
 @_jit
 def _predict(params: MLP, z: Float[Array, "L n c"]) -> Float[Array, "n L K"]:
-    return jax.lax.map(lambda one: _of_factors(*one), (params, z)).swapaxes(0, 1)
+    return _map_inputs(lambda one: _of_factors(*one), (params, z)).swapaxes(0, 1)
+
+
+def _map_inputs(f: Callable[[tuple[MLP, Array]], Array], inputs: tuple[MLP, Array]) -> Array:
+    """Few at a time: a whole split for every regressor at once would fill the memory with hidden units."""
+    return jax.lax.map(f, inputs, batch_size=8 if jax.default_backend() == "gpu" else None)
 
 
 def _where(better: Bool[Array, "L K"], new: Array, old: Array) -> Array:
