@@ -25,6 +25,7 @@ class HParams:
     lr: float = 3e-4
     classifier: float = 50.0
     recons: float = 1e-3
+    """Where it is 0 for all members there is no decoder, which is most of a step's work."""
     noise: float = 0.0
     """Standard deviation of noise on every latent, as in ACF. Off in the published method."""
     guard: float = 1000.0
@@ -47,7 +48,7 @@ class GCL(nnx.Module):
         K, A, H = spec.latents, spec.n_actions, spec.hidden
         sizes = {"depth": spec.depth, "hidden": H, "dtype": spec.dtype}
         self.encode = Encoder(spec.frame_shape, K, **sizes, kernel=spec.kernel, rngs=rngs)
-        self.decode = Decoder(K, spec.frame_shape, **sizes, rngs=rngs)
+        self.decode = Decoder(K, spec.frame_shape, **sizes, rngs=rngs) if spec.decoder else None
         self.energies = FactorEnergies(K, A, hidden=H // 2, rngs=rngs)
 
 
@@ -57,9 +58,10 @@ def loss(model: GCL, batch: Batch, key: PRNGKeyArray, hparams: HParams) -> tuple
     other = derangement(pair_key, len(batch.action))
     terms = {
         "classifier": classifier_loss(model.energies, add_noise(clean, noise_key, hparams.noise), other),
-        "recons": reconstruction_loss(model, clean, batch),
         "guard": guard_loss(jnp.concatenate([clean.z, clean.z_next])),
     }
+    if model.decode is not None:
+        terms["recons"] = reconstruction_loss(model.decode, clean, batch)
     total = sum(getattr(hparams, name) * term for name, term in terms.items())
     return jnp.asarray(total), terms
 
@@ -77,9 +79,9 @@ def logit(
     return taken(energies(z_next, z).sum(1), action)
 
 
-def reconstruction_loss(model: GCL, latents: Latents, batch: Batch) -> Float[Array, ""]:
+def reconstruction_loss(decode: Decoder, latents: Latents, batch: Batch) -> Float[Array, ""]:
     """Squared error, mean over pixels, frames and the two sides of the transition."""
-    made = model.decode(jnp.concatenate([latents.z, latents.z_next]))
+    made = decode(jnp.concatenate([latents.z, latents.z_next]))
     return ((made - as_pixels(jnp.concatenate([batch.x, batch.x_next]))) ** 2).mean()
 
 

@@ -54,6 +54,16 @@ def test_widths_are_the_papers():
     assert shapes == [(K, 1 + K, 128), (K, 128, 128), (K, 128, A)]
 
 
+def test_without_a_decoder_the_rest_is_the_same(model):
+    bare = GCL(dataclasses.replace(SPEC, decoder=False), rngs=nnx.Rngs(1))
+    state = nnx.state(model)
+    nnx.update(bare, nnx.State({name: state[name] for name in ("encode", "energies")}))
+    total, terms = loss(bare, make_batch(), jax.random.key(0), ONLY_CLASSIFIER)
+    expected, all_terms = loss(model, make_batch(), jax.random.key(0), ONLY_CLASSIFIER)
+    assert set(all_terms) - set(terms) == {"recons"}
+    assert float(total) == pytest.approx(float(expected), rel=1e-5)
+
+
 def test_negatives_move_state_and_action_together(model):
     """Row by row: each z' with its own (z, a), and with the (z, a) of one other row."""
     batch, other = latents(), jnp.array([2, 3, 4, 5, 0, 1])
