@@ -16,6 +16,7 @@ from acf.cli.domains import Domains
 from acf.cli.evaluate import Evaluate
 from acf.cli.report import Report
 from acf.cli.run import Run
+from acf.cli.sweep import Sweep
 from acf.cli.train import Train
 from acf.errors import AcfError
 
@@ -25,6 +26,7 @@ Command = (
     | Annotated[Collect, subcommand("collect")]
     | Annotated[Data, subcommand("data")]
     | Annotated[Train, subcommand("train")]
+    | Annotated[Sweep, subcommand("sweep")]
     | Annotated[Bench, subcommand("bench")]
     | Annotated[Evaluate, subcommand("evaluate")]
     | Annotated[Report, subcommand("report")]

@@ -83,4 +83,4 @@ def reconstruction_loss(model: GCL, latents: Latents, batch: Batch) -> Float[Arr
     return ((made - as_pixels(jnp.concatenate([batch.x, batch.x_next]))) ** 2).mean()
 
 
-METHOD = Method("gcl", GCL, HParams, loss)
+METHOD = Method("gcl", GCL, HParams, loss, nats=("classifier",))

@@ -40,6 +40,10 @@ from acf.training.watch import Watch
 SAVE_EVERY = 30.0  # seconds
 
 
+class AllDiverged(AcfError):  # noqa: N818 (an outcome)
+    """No member is left to train."""
+
+
 def train(
     data: Transitions | str | Path,
     out: str | Path,
@@ -207,7 +211,7 @@ def _train(directory: RunDir, config: Config, data: Transitions, wandb: str | No
                 message = f"stopped at step {progress.step} of {schedule.steps} and saved; the same command goes on"
                 raise Interrupted(message, wish.signum)
             if min(diverged_at) >= 0:
-                raise AcfError("every member diverged: nothing is left to train. Lower the learning rate.")
+                raise AllDiverged("every member diverged: nothing is left to train. Lower the learning rate.")
         state = program.state()
         _save(directory, state, progress, loggers)
         _write_models(directory, config, learner, state, progress)
