@@ -11,6 +11,7 @@ from acf.errors import AcfError
 from acf.files import write_atomic
 from acf.methods import get
 from acf.study.sweep.objectives import OBJECTIVES, Objective
+from acf.training.config import differing
 from acf.training.presets import Preset
 from acf.training.ranges import Range
 
@@ -104,8 +105,7 @@ def agree(plan: Plan, out: Path) -> None:
     found = read(out)
     if found is None:
         return
-    old, new = found[0].to_json(), plan.to_json()
-    changed = [f"{name}: {old[name]} there, {new[name]} asked" for name in new if old[name] != new[name]]
+    changed = differing(found[0].to_json(), plan.to_json())
     if changed:
         raise AcfError(f"{out} holds another sweep ({'; '.join(changed)}). Choose another --out.")
 

@@ -47,7 +47,7 @@ def write_results(out: Path, plan: Plan, tried: list[Tried], winner: Tried | Non
             for one in tried
         ],
         seeds=list(plan.member_seeds),
-        log={name for name, range in plan.ranges.items() if range.log},
+        ranges=plan.ranges,
         objective=OBJECTIVES[plan.objective].title,
         best=winner.sample.number if winner else None,
     )
