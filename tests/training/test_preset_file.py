@@ -56,5 +56,5 @@ def test_bad_files(tmp_path, text, message):
 
 
 def test_missing_file():
-    with pytest.raises(AcfError, match="preset file nowhere.toml does not exist"):
+    with pytest.raises(AcfError, match=r"preset file nowhere\.toml does not exist"):
         get_preset("nowhere.toml", "acf", None)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from acf.errors import AcfError
+from acf.files import write_atomic
 from acf.study.sweep.plan import Plan
 from acf.study.sweep.samples import Outcome, Sample
 
@@ -59,7 +60,7 @@ def open_journal(path: Path) -> Any:
         text = path.read_bytes()
         whole = text[: text.rfind(b"\n") + 1]
         if whole != text:
-            path.write_bytes(whole)
+            write_atomic(path, whole)
     for left_over in path.parent.glob(f"{path.name}.lock*"):
         left_over.unlink()
     return JournalStorage(JournalFileBackend(str(path)))
