@@ -39,7 +39,9 @@ def open_storage(url: str) -> Any:
     postgres = address.get_backend_name() == "postgresql"
     if address.drivername == "postgresql":
         address = address.set(drivername="postgresql+psycopg")  # the driver in our extra
-    options = {"connect_args": {"connect_timeout": CONNECT_S}} if postgres else {}
+    options: dict[str, Any] = {"poolclass": sqlalchemy.NullPool}  # calls are few, and none is left open
+    if postgres:
+        options["connect_args"] = {"connect_timeout": CONNECT_S}
     shown = address.render_as_string(hide_password=True)
     try:
         return optuna.storages.RDBStorage(address.render_as_string(hide_password=False), engine_kwargs=options)
@@ -77,9 +79,10 @@ class Ledger:
         import optuna
 
         direction = "maximize" if plan.maximise else "minimize"
-        self._study = optuna.create_study(
-            storage=storage, study_name=name, direction=direction, load_if_exists=True, sampler=None
-        )
+        try:  # a finished study is only read
+            self._study = optuna.load_study(storage=storage, study_name=name)
+        except KeyError:
+            self._study = optuna.create_study(storage=storage, study_name=name, direction=direction)
         self._plan = plan
 
     def begin(self, samples: list[Sample]) -> list[Sample]:

@@ -1,0 +1,78 @@
+"""The same search on a real Ray cluster of this machine, one of whose workers is killed."""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import jax
+import pytest
+from runs import finish, n_logged, start, wait_until
+from sweeps import trials
+
+from acf.study.sweep import sweep
+
+MODULE = ("-m", "acf")
+RAY = ("--num-cpus=3", "--node-ip-address=127.0.0.1", "--include-dashboard=false", "--disable-usage-stats")
+TINY = 'method = "msa"\ntransitions = 600\ndepth = 2\nhidden = 8\nbatch_size = 32\nepochs = 60\n'
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    """A head with room for three tasks, on this machine's own address; its processes are a group that ends here."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    cache = {"JAX_COMPILATION_CACHE_DIR": str(jax.config.jax_compilation_cache_dir)}  # pyright: ignore[reportAttributeAccessIssue]
+    cache["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.3"
+    head = subprocess.Popen(
+        [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block", f"--port={port}", *RAY],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=os.environ | cache,
+        start_new_session=True,
+    )
+    try:
+        deadline = time.monotonic() + 60
+        while not answers(port):
+            assert head.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        yield f"127.0.0.1:{port}"
+    finally:
+        for signum in (signal.SIGTERM, signal.SIGKILL):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(head.pid, signum)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                head.wait(10)
+
+
+def answers(port):
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def test_a_killed_worker(cluster, lamp, tmp_path):
+    preset = tmp_path / "tiny.toml"
+    preset.write_text(TINY)
+    options = {"method": "msa", "preset": str(preset), "samples": 2, "seeds": 2, "objective": "udr", "population": 2}
+    here, there = tmp_path / "here" / "sweep", tmp_path / "there" / "sweep"
+    sweep(lamp, here, **options)
+
+    args = [part for name, value in options.items() for part in (f"--{name}", value)]
+    process = start("sweep", lamp, *args, "--out", there, "--ray", cluster, program=MODULE)
+    victim = there / "populations" / "0001"
+    wait_until(lambda: n_logged(victim) >= 2, process)
+    pid = int((victim / ".lock").read_text())
+    assert not (victim / "objective.json").exists()
+    os.kill(pid, signal.SIGKILL)
+    finish(process)
+
+    assert int((victim / ".lock").read_text()) != pid  # another worker took over
+    assert (there / "trials.csv").read_bytes() == (here / "trials.csv").read_bytes()
+    assert [trial[1] for trial in trials(there)] == ["COMPLETE"] * 3
+    by_sample = [sorted(trials(out), key=lambda trial: trial[4]["sample"]) for out in (there, here)]
+    assert by_sample[0] == by_sample[1]
