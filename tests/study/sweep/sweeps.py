@@ -15,7 +15,7 @@ from acf.training.ranges import Range
 
 RANGES = {"lr": (1e-4, 1e-2), "noise": (0.0, 0.5)}
 TOY: dict[str, Any] = {"method": "toy", "preset": "quick", "ranges": RANGES, "objective": "udr", "seeds": 2}
-ARGS = ["--method", "toy", "--preset", "quick", "--objective", "udr", "--seeds", "2"]
+ARGS = ["--method", "toy", "--objective", "udr", "--seeds", "2"]
 ARGS += ["--ranges", "lr", "1e-4", "1e-2", "noise", "0", "0.5"]
 
 PLAN = Plan(

@@ -7,22 +7,22 @@ import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import jax
 import pytest
-from runs import finish, n_logged, start, wait_until
-from sweeps import trials
+from runs import SMALL_ACF, finish, n_logged, start, wait_until
+from sweeps import ARGS, search, trials
 
-from acf.study.sweep import sweep
+pytestmark = pytest.mark.usefixtures("small")
 
-MODULE = ("-m", "acf")
-RAY = ("--num-cpus=3", "--node-ip-address=127.0.0.1", "--include-dashboard=false", "--disable-usage-stats")
-TINY = 'method = "msa"\ntransitions = 600\ndepth = 2\nhidden = 8\nbatch_size = 32\nepochs = 60\n'
+RAY = ("--num-cpus=2", "--node-ip-address=127.0.0.1", "--include-dashboard=false", "--disable-usage-stats")
+WORKERS = Path(__file__).with_name("workers")
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
-    """A head with room for three tasks, on this machine's own address; its processes are a group that ends here."""
+    """A head with room for two tasks, on this machine's own address; its processes are a group that ends here."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -32,7 +32,7 @@ def cluster(tmp_path_factory):
         [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block", f"--port={port}", *RAY],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        env=os.environ | cache,
+        env=os.environ | cache | {"PYTHONPATH": f"{WORKERS}:{Path(SMALL_ACF).parent}"},
         start_new_session=True,
     )
     try:
@@ -47,7 +47,7 @@ def cluster(tmp_path_factory):
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(head.pid, signum)
             with contextlib.suppress(subprocess.TimeoutExpired):
-                head.wait(10)
+                head.wait(3)
 
 
 def answers(port):
@@ -57,13 +57,12 @@ def answers(port):
 
 def test_a_killed_worker(cluster, lamp, tmp_path):
     preset = tmp_path / "tiny.toml"
-    preset.write_text(TINY)
-    options = {"method": "msa", "preset": str(preset), "samples": 2, "seeds": 2, "objective": "udr", "population": 2}
+    preset.write_text('method = "toy"\nbatch_size = 32\nepochs = 150\n')
     here, there = tmp_path / "here" / "sweep", tmp_path / "there" / "sweep"
-    sweep(lamp, here, **options)
+    search(lamp, here, preset=str(preset), samples=3)
 
-    args = [part for name, value in options.items() for part in (f"--{name}", value)]
-    process = start("sweep", lamp, *args, "--out", there, "--ray", cluster, program=MODULE)
+    args = (*ARGS, "--preset", preset, "--samples", 3, "--population", 4)
+    process = start("sweep", lamp, *args, "--out", there, "--ray", cluster)
     victim = there / "populations" / "0001"
     wait_until(lambda: n_logged(victim) >= 2, process)
     pid = int((victim / ".lock").read_text())
@@ -73,6 +72,6 @@ def test_a_killed_worker(cluster, lamp, tmp_path):
 
     assert int((victim / ".lock").read_text()) != pid  # another worker took over
     assert (there / "trials.csv").read_bytes() == (here / "trials.csv").read_bytes()
-    assert [trial[1] for trial in trials(there)] == ["COMPLETE"] * 3
+    assert [trial[1] for trial in trials(there)] == ["COMPLETE"] * 4
     by_sample = [sorted(trials(out), key=lambda trial: trial[4]["sample"]) for out in (there, here)]
     assert by_sample[0] == by_sample[1]

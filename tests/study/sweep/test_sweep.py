@@ -99,7 +99,7 @@ def test_another_sweep_is_refused(whole, lamp):
 def test_killed_and_started_again(whole, lamp, tmp_path):
     """SIGKILL in the midst of the second population."""
     out = tmp_path / "whole"
-    args = ("sweep", lamp, *ARGS, "--samples", 5, "--population", 4, "--out", out)
+    args = ("sweep", lamp, *ARGS, "--preset", "quick", "--samples", 5, "--population", 4, "--out", out)
     process = start(*args)
     wait_until(lambda: n_logged(out / "populations" / "0001") >= 1, process)
     process.kill()
