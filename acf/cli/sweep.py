@@ -49,7 +49,7 @@ class Sweep:
     storage: str | None = None
     """URL of a database to keep the optuna study in, such as postgresql://USER@HOST/DATABASE [default: a file]."""
     ray: str | None = None
-    """Train on the Ray cluster at this HOST:PORT, or auto; all its machines must see the sweep's directory."""
+    """Train on the Ray cluster at this HOST:PORT, or auto; all its machines must see --out under the same path."""
 
     def run(self) -> None:
         from acf.study.sweep import sweep

@@ -9,8 +9,11 @@ import os
 import socket
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+import jax
 
 from acf.errors import AcfError
 from acf.files import Busy
@@ -26,7 +29,8 @@ BUSY_S = 60  # to wait for a worker that is on its way out
 Runner = Callable[[Path, list[Population]], Iterator[tuple[Population, list[Outcome]]]]
 
 
-def connect(address: str) -> Runner:
+@contextmanager
+def connected(address: str) -> Iterator[Runner]:
     """A runner on the cluster at this address (`HOST:PORT`, or `auto` for the one this machine belongs to)."""
     try:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # read when ray is imported
@@ -39,7 +43,11 @@ def connect(address: str) -> Runner:
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
     except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
         raise AcfError(f"there is no Ray cluster at {address} ({str(error).splitlines()[0]}): {help}") from None
-    return run_on_ray
+    jax.config.update("jax_platforms", "cpu")  # this machine's GPU is for Ray's workers; here there is little to do
+    try:
+        yield run_on_ray
+    finally:
+        ray.shutdown()
 
 
 def run_on_ray(out: Path, populations: list[Population]) -> Iterator[tuple[Population, list[Outcome]]]:
@@ -81,10 +89,15 @@ def _task(out: str, population: Population) -> list[Outcome]:
 
 
 def _check_answers(address: str, help: str) -> None:
-    """Ray itself would try for a minute."""
-    host, _, port = address.removeprefix("ray://").rpartition(":")
+    """Ray itself would try for many minutes, also where `auto` finds the address of a cluster that has died."""
     if address == "auto":
-        return
+        from ray._private.services import canonicalize_bootstrap_address
+
+        try:
+            address = canonicalize_bootstrap_address("auto") or ""
+        except ConnectionError:
+            raise AcfError(f"there is no Ray cluster on this machine: {help}") from None
+    host, _, port = address.removeprefix("ray://").rpartition(":")
     if not host or not port.isdigit():
         raise AcfError(f"--ray: expected HOST:PORT or auto, got {address!r}")
     try:

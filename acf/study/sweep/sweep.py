@@ -1,6 +1,7 @@
 """`sweep`: a search over a method's hyperparameters, from the question to a preset file; the same call goes on."""
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -62,6 +63,8 @@ def sweep(
     study lies and who does the work is not part of the question: both may change when a sweep goes on.
     """
     check_optuna()
+    if ray is not None and preset is None:
+        raise AcfError("with --ray, say which --preset: this machine does not know what the cluster's are good for")
     out = Path(out)
     asked = _plan(
         data,
@@ -79,13 +82,14 @@ def sweep(
         latents=latents,
     )
     plans.agree(asked, out)
-    run = run_here
-    if ray is not None:
-        from acf.study.sweep.on_ray import connect
+    with ExitStack() as stack:
+        run = run_here
+        if ray is not None:
+            from acf.study.sweep.on_ray import connected
 
-        run = connect(ray)
-    opened = open_storage(storage) if storage is not None else None
-    with exclusive_lock(out):
+            run = stack.enter_context(connected(ray))
+        opened = open_storage(storage) if storage is not None else None
+        stack.enter_context(exclusive_lock(out))
         prepare(asked, out)
         if not (out / "preset.toml").exists():
             write_preset(out / "preset.toml", asked.preset, method, "What the sweep in this folder starts from.")

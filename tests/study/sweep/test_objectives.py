@@ -63,8 +63,8 @@ def test_the_weights_do_not_count_in_the_loss(held_out):
     """`fwd` is what the toy adds to its terms; `nats` does not name it."""
     members = tuple(replace(m, hparams=m.hparams | {"fwd": 1e6}) for m in held_out.config.members)
     heavier = replace(held_out, config=replace(held_out.config, members=members))
-    same = [OBJECTIVES["loss"].of_seeds(found, range(2)) for found in (held_out, heavier)]
-    np.testing.assert_array_equal(*same)
+    a, b = (OBJECTIVES["loss"].of_seeds(found, range(2)) for found in (held_out, heavier))
+    np.testing.assert_array_equal(a, b)
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,12 @@
 
 import contextlib
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -14,25 +16,32 @@ import pytest
 from runs import SMALL_ACF, finish, n_logged, start, wait_until
 from sweeps import ARGS, search, trials
 
+from acf.errors import AcfError
+
 pytestmark = pytest.mark.usefixtures("small")
 
 RAY = ("--num-cpus=2", "--node-ip-address=127.0.0.1", "--include-dashboard=false", "--disable-usage-stats")
+RAY += ("--object-store-memory=100000000",)
+# On Linux too, what the name does not say: Ray then takes 127.0.0.1 for what it is, and listens there alone.
+LOCAL = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
 WORKERS = Path(__file__).with_name("workers")
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
+def cluster():
     """A head with room for two tasks, on this machine's own address; its processes are a group that ends here."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     cache = {"JAX_COMPILATION_CACHE_DIR": str(jax.config.jax_compilation_cache_dir)}  # pyright: ignore[reportAttributeAccessIssue]
     cache["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.3"
+    folder = tempfile.mkdtemp(prefix="acf-ray-")  # short: a socket's path may have 107 characters
+    options = (*RAY, f"--port={port}", f"--temp-dir={folder}")
     head = subprocess.Popen(
-        [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block", f"--port={port}", *RAY],
+        [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block", *options],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        env=os.environ | cache | {"PYTHONPATH": f"{WORKERS}:{Path(SMALL_ACF).parent}"},
+        env=os.environ | cache | LOCAL | {"PYTHONPATH": f"{WORKERS}:{Path(SMALL_ACF).parent}"},
         start_new_session=True,
     )
     try:
@@ -48,6 +57,7 @@ def cluster(tmp_path_factory):
                 os.killpg(head.pid, signum)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 head.wait(3)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def answers(port):
@@ -55,9 +65,11 @@ def answers(port):
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def test_a_killed_worker(cluster, lamp, tmp_path):
+def test_a_killed_worker(cluster, lamp, tmp_path, monkeypatch):
+    for name, value in LOCAL.items():
+        monkeypatch.setenv(name, value)
     preset = tmp_path / "tiny.toml"
-    preset.write_text('method = "toy"\nbatch_size = 32\nepochs = 150\n')
+    preset.write_text('method = "toy"\nbatch_size = 32\nepochs = 80\n')
     here, there = tmp_path / "here" / "sweep", tmp_path / "there" / "sweep"
     search(lamp, here, preset=str(preset), samples=3)
 
@@ -75,3 +87,17 @@ def test_a_killed_worker(cluster, lamp, tmp_path):
     assert [trial[1] for trial in trials(there)] == ["COMPLETE"] * 4
     by_sample = [sorted(trials(out), key=lambda trial: trial[4]["sample"]) for out in (there, here)]
     assert by_sample[0] == by_sample[1]
+
+
+def test_a_cluster_that_has_died(lamp, tmp_path, monkeypatch):
+    """Ray remembers its address."""
+    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:9")
+    with pytest.raises(AcfError, match=r"there is no Ray cluster at .*:9 \(.*refused.*\): start one with `ray start"):
+        search(lamp, tmp_path / "out", ray="auto")
+    assert not (tmp_path / "out").exists()
+
+
+def test_without_the_extra(lamp, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(AcfError, match=r"--ray needs the package ray: pip install 'acf-rl\[sweep\]'"):
+        search(lamp, tmp_path / "out", ray="127.0.0.1:9")

@@ -5,6 +5,7 @@ import json
 import signal
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -228,6 +229,7 @@ def test_all_diverged(lamp, tmp_path):
         ({"ranges": {"warp": (1, 2)}}, "range of 'warp': toy has no such hyperparameter"),
         ({"storage": "postgresql://me@127.0.0.1:9/db"}, "me@127.0.0.1:9/db cannot be used"),
         ({"ray": "127.0.0.1:9"}, r"there is no Ray cluster at 127.0.0.1:9 \(.*refused.*\): start one with"),
+        ({"ray": "auto", "preset": None}, "with --ray, say which --preset"),
         ({"ray": "moon"}, "--ray: expected HOST:PORT or auto, got 'moon'"),
     ],
 )
@@ -239,7 +241,7 @@ def test_errors_come_before_any_work(lamp, tmp_path, changes, message):
 
 def test_data_that_is_not_there(tmp_path):
     with pytest.raises(AcfError, match=r"'moon' is no domain \(lamp, .*\), and no data set lies there"):
-        search("moon", tmp_path / "out")
+        search(Path("moon"), tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
