@@ -8,7 +8,7 @@ import logging
 import os
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ import jax
 
 from acf.errors import AcfError
 from acf.files import Busy
-from acf.study.sweep.population import run_population
+from acf.study.sweep.population import Runner, run_population
 from acf.study.sweep.samples import Outcome, Population
 from acf.terminal import counting
 from acf.training.interrupt import Interrupted
@@ -25,8 +25,6 @@ from acf.training.interrupt import Interrupted
 RETRIES = 3  # of one population
 CONNECT_S = 5
 BUSY_S = 60  # to wait for a worker that is on its way out
-
-Runner = Callable[[Path, list[Population]], Iterator[tuple[Population, list[Outcome]]]]
 
 
 @contextmanager

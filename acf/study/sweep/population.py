@@ -1,7 +1,7 @@
 """One population of a sweep: trained into a run directory of its own, then scored. Done again, it does nothing."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 
@@ -18,6 +18,9 @@ from acf.study.sweep.samples import Outcome, Population
 from acf.terminal import counting, errors
 from acf.training import train
 from acf.training.train import AllDiverged
+
+# Trains and scores populations of the sweep in a directory, in any order, each once.
+Runner = Callable[[Path, list[Population]], Iterator[tuple[Population, list[Outcome]]]]
 
 
 def run_here(out: Path, populations: list[Population]) -> Iterator[tuple[Population, list[Outcome]]]:

@@ -1,6 +1,6 @@
 """`sweep`: a search over a method's hyperparameters, from the question to a preset file; the same call goes on."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -14,7 +14,7 @@ from acf.study.sweep import plan as plans
 from acf.study.sweep.ledger import Ledger, check_optuna, open_journal, open_storage
 from acf.study.sweep.objectives import Objective
 from acf.study.sweep.plan import Plan, Sampler
-from acf.study.sweep.population import read_outcomes, run_here
+from acf.study.sweep.population import Runner, read_outcomes, run_here
 from acf.study.sweep.samples import Outcome, Population, Sample, better_half, choose, pack, rounds
 from acf.study.sweep.selection import check_enough, prepare
 from acf.study.sweep.winner import Tried, best, write_results
@@ -83,7 +83,7 @@ def sweep(
     )
     plans.agree(asked, out)
     with ExitStack() as stack:
-        run = run_here
+        run: Runner = run_here
         if ray is not None:
             from acf.study.sweep.on_ray import connected
 
@@ -138,7 +138,7 @@ def _open(data: str | Path) -> Transitions:
 class _Search:
     """Goes through the rounds of a plan. What was done already is read, the rest is run."""
 
-    def __init__(self, out: Path, plan: Plan, ledger: Ledger, run):
+    def __init__(self, out: Path, plan: Plan, ledger: Ledger, run: Runner):
         self._out, self._plan, self._ledger, self._run = out, plan, ledger, run
         self._populations = 0
         self.tried: list[Tried] = []
@@ -182,7 +182,7 @@ class _Search:
         self._populations += len(packed)
         return packed
 
-    def _outcomes(self, populations: list[Population]):
+    def _outcomes(self, populations: list[Population]) -> Iterator[tuple[Population, list[Outcome]]]:
         """Of all populations: those that are done first, then the others as they end."""
         left = []
         for population in populations:
