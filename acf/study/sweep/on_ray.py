@@ -22,6 +22,9 @@ from acf.study.sweep.samples import Outcome, Population
 from acf.terminal import counting
 from acf.training.interrupt import Interrupted
 
+# Read when ray is imported. It reports to nobody; and it does not, where it finds itself under `uv run`, send the
+# working directory to all machines to build environments there.
+SETTINGS = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0"}
 RETRIES = 3  # of one population
 CONNECT_S = 5
 BUSY_S = 60  # to wait for a worker that is on its way out
@@ -31,7 +34,8 @@ BUSY_S = 60  # to wait for a worker that is on its way out
 def connected(address: str) -> Iterator[Runner]:
     """A runner on the cluster at this address (`HOST:PORT`, or `auto` for the one this machine belongs to)."""
     try:
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # read when ray is imported
+        for name, value in SETTINGS.items():
+            os.environ.setdefault(name, value)
         import ray
     except ImportError:
         raise AcfError("--ray needs the package ray: pip install 'acf-rl[sweep]'") from None
@@ -40,7 +44,8 @@ def connected(address: str) -> Iterator[Runner]:
     try:
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
     except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
-        raise AcfError(f"there is no Ray cluster at {address} ({str(error).splitlines()[0]}): {help}") from None
+        token = "; where it asks for a token, set RAY_AUTH_MODE=token here too"
+        raise AcfError(f"no answer from Ray at {address} ({str(error).splitlines()[0]}): {help}{token}") from None
     jax.config.update("jax_platforms", "cpu")  # this machine's GPU is for Ray's workers; here there is little to do
     try:
         yield run_on_ray

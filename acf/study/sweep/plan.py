@@ -69,6 +69,8 @@ def check(plan: Plan) -> None:
             raise AcfError(f"expected --{name} of at least {least}, got {value}")
     if not 0 <= plan.seed < 2**31 - plan.seeds:
         raise AcfError(f"expected --seed from 0 to 2^31 - 1, got {plan.seed}")
+    if plan.latents is not None and plan.latents < 1:
+        raise AcfError(f"expected --latents of at least 1, got {plan.latents}")
     if plan.members < plan.seeds:
         raise AcfError(f"expected --population of at least the {plan.seeds} seeds of one sample, got {plan.members}")
     if plan.objective == "udr" and plan.seeds < 2:

@@ -12,6 +12,7 @@ import numpy as np
 
 from acf.data import collect
 from acf.data.transitions import Transitions
+from acf.errors import AcfError
 from acf.study.sweep.objectives import check_validation
 from acf.study.sweep.plan import Plan
 from acf.terminal import counting, status
@@ -31,7 +32,12 @@ def prepare(plan: Plan, out: Path) -> Path:
 
 
 def check_enough(plan: Plan, train: Transitions) -> None:
-    _, validation = RunDir(Path()).split(train)
+    training, validation = RunDir(Path()).split(train)
+    if len(training) < plan.preset.batch_size:
+        raise AcfError(
+            f"the part of the data that samples are trained on has {len(training)} transitions, "
+            f"less than one batch of {plan.preset.batch_size}: collect more"
+        )
     episodes = len(np.unique(validation.episode[validation.i]))
     check_validation(plan.objective, len(validation), episodes, train.factors is not None, plan.preset.batch_size)
 

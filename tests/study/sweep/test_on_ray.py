@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import secrets
 import shutil
 import signal
 import socket
@@ -24,6 +25,7 @@ RAY = ("--num-cpus=2", "--node-ip-address=127.0.0.1", "--include-dashboard=false
 RAY += ("--object-store-memory=100000000",)
 # On Linux too, what the name does not say: Ray then takes 127.0.0.1 for what it is, and listens there alone.
 LOCAL = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+LOCAL |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(16)}  # and nobody else here may use it
 WORKERS = Path(__file__).with_name("workers")
 
 

@@ -221,6 +221,7 @@ def test_all_diverged(lamp, tmp_path):
         ({"samples": 0}, "expected --samples of at least 1, got 0"),
         ({"seeds": 0}, "expected --seeds of at least 1, got 0"),
         ({"seed": -1}, r"expected --seed from 0 to 2\^31 - 1, got -1"),
+        ({"latents": 0}, "expected --latents of at least 1, got 0"),
         ({"population": 1}, "expected --population of at least the 2 seeds of one sample, got 1"),
         ({"seeds": 1}, "--objective udr is the agreement between seeds: expected --seeds of at least 2, got 1"),
         ({"objective": "loss"}, "--objective loss cannot compare samples with different noise"),
@@ -236,6 +237,15 @@ def test_all_diverged(lamp, tmp_path):
 def test_errors_come_before_any_work(lamp, tmp_path, changes, message):
     with pytest.raises(AcfError, match=message):
         search(lamp, tmp_path / "out", **changes)
+    assert not (tmp_path / "out").exists()
+
+
+def test_data_that_is_too_little(lamp, tmp_path):
+    preset = tmp_path / "large.toml"
+    preset.write_text('method = "toy"\nbatch_size = 500\n')
+    message = "samples are trained on has 490 transitions, less than one batch of 500: collect more"
+    with pytest.raises(AcfError, match=message):
+        search(lamp, tmp_path / "out", preset=str(preset))
     assert not (tmp_path / "out").exists()
 
 
