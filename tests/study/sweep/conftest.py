@@ -5,7 +5,8 @@ from jax.experimental.compilation_cache.compilation_cache import reset_cache
 
 import acf
 
-collect_ignore = ["conftest.py"]  # of no use to doctest, which would find its name taken by the other folders' ones
+# Of no use to doctest, which would find the name taken by the other folders, and would take in the toy method for good.
+collect_ignore = ["conftest.py", "workers"]
 
 
 @pytest.fixture(scope="session", autouse=True)
