@@ -14,9 +14,10 @@ _HOME = {
     "load": "acf.training",
     "make": "acf.domains",
     "report_runs": "acf.study",
+    "sweep": "acf.study.sweep",
     "train": "acf.training",
 }
-__all__ = ["Transitions", "__version__", "collect", "evaluate_run", "load", "make", "report_runs", "train"]  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = ["Transitions", "__version__", "collect", "evaluate_run", "load", "make", "report_runs", "sweep", "train"]  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str):

@@ -17,6 +17,7 @@ from acf.cli.evaluate import Evaluate
 from acf.cli.report import Report
 from acf.cli.run import Run
 from acf.cli.study import Study
+from acf.cli.sweep import Sweep
 from acf.cli.train import Train
 from acf.errors import AcfError
 
@@ -26,6 +27,7 @@ Command = (
     | Annotated[Collect, subcommand("collect")]
     | Annotated[Data, subcommand("data")]
     | Annotated[Train, subcommand("train")]
+    | Annotated[Sweep, subcommand("sweep")]
     | Annotated[Bench, subcommand("bench")]
     | Annotated[Evaluate, subcommand("evaluate")]
     | Annotated[Report, subcommand("report")]

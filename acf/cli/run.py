@@ -16,7 +16,7 @@ class Run:
     method: str = "acf"
     """Method to train: acf, gcl, dms, msa or factored_markov."""
     preset: str | None = None
-    """quick or paper; acf has sparse, no-fwd, no-inv, no-policy, no-ratio too [default: paper on a GPU, else quick]."""
+    """quick, paper, FILE.toml; acf: sparse, no-fwd, no-inv, no-policy, no-ratio [default: paper on a GPU or quick]."""
     seed: int = 0
     """First seed."""
     seeds: int = 1
@@ -65,7 +65,7 @@ class Run:
         make(self.domain)  # a wrong name is found before anything is written
         get(self.method)
         preset = get_preset(name, self.method, self.domain)
-        out = self.out or Path("runs") / f"{self.domain}-{self.method}-{name}"
+        out = self.out or Path("runs") / f"{self.domain}-{self.method}-{Path(name).stem}"
         with exclusive_lock(out), counting(f"collecting {self.domain}") as progress:
             collect(
                 self.domain,

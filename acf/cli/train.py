@@ -18,7 +18,7 @@ class Train:
     method: str = "acf"
     """Method to train: acf, gcl, dms, msa or factored_markov."""
     preset: str | None = None
-    """quick or paper; acf has sparse, no-fwd, no-inv, no-policy, no-ratio too [default: paper on a GPU, else quick]."""
+    """quick, paper, FILE.toml; acf: sparse, no-fwd, no-inv, no-policy, no-ratio [default: paper on a GPU or quick]."""
     seed: int = 0
     """First seed."""
     seeds: int = 1

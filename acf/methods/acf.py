@@ -122,4 +122,11 @@ def ramp(epoch: Float[Array, ""], start: float | Array, end: float | Array) -> F
     return jnp.clip((epoch - start) / jnp.maximum(end - start, 1e-6), 0, 1)
 
 
-METHOD = Method("acf", ACF, HParams, loss, scores=lambda model, z_next, z: model.energies.scores(z_next, z))
+METHOD = Method(
+    "acf",
+    ACF,
+    HParams,
+    loss,
+    scores=lambda model, z_next, z: model.energies.scores(z_next, z),
+    nats=("ratio", "fwd", "inv", "policy"),
+)

@@ -63,6 +63,8 @@ class Method:
     scores: Callable[[Any, Array, Array], Float[Array, "N K A"]] | None = None
     """`scores(model, z_next, z)`: `∂E_k(z'_k, a, z) / ∂z'_k`, for methods with an energy a latent and action."""
     extras: Callable[[Any, Any], dict[str, Any]] | None = None
+    nats: tuple[str, ...] = ()
+    """The terms that are log-losses, in nats: their plain sum compares models whose weights of the terms differ."""
 
     def bind(self, spec: Spec) -> "Learner":
         """The method as pure functions for data of this shape. The module is split once, here."""

@@ -207,4 +207,4 @@ def graphs(model: DMS, hparams: HParams) -> dict[str, Any]:
     }
 
 
-METHOD = Method("dms", DMS, HParams, loss, extras=graphs)
+METHOD = Method("dms", DMS, HParams, loss, extras=graphs, nats=("recons", "kl_start", "kl_next"))

@@ -56,5 +56,10 @@ def losses(energies: Energies, latents: Latents) -> Terms:
 
 
 METHOD = Method(
-    "factored_markov", FactoredMarkov, HParams, loss, scores=lambda model, z_next, z: model.energies.scores(z_next, z)
+    "factored_markov",
+    FactoredMarkov,
+    HParams,
+    loss,
+    scores=lambda model, z_next, z: model.energies.scores(z_next, z),
+    nats=("fwd", "inv"),
 )

@@ -85,4 +85,4 @@ def reconstruction_loss(decode: Decoder, latents: Latents, batch: Batch) -> Floa
     return ((made - as_pixels(jnp.concatenate([batch.x, batch.x_next]))) ** 2).mean()
 
 
-METHOD = Method("gcl", GCL, HParams, loss)
+METHOD = Method("gcl", GCL, HParams, loss, nats=("classifier",))

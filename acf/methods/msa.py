@@ -68,4 +68,4 @@ def smoothness_loss(latents: Latents, max_step: float | Array) -> Float[Array, "
     return (jax.nn.relu(length - max_step) ** 2).mean()
 
 
-METHOD = Method("msa", MSA, HParams, loss)
+METHOD = Method("msa", MSA, HParams, loss, nats=("inverse", "ratio"))

@@ -96,6 +96,21 @@ def evaluate(
     return Evaluation(tuple(members), oracle, chance)
 
 
+def r2_matrices(
+    z: Real[Array | np.ndarray, "members n d"],
+    s: Real[Array | np.ndarray, "n K"],
+    episode: Int[Array | np.ndarray, " n"],
+    *,
+    seed: int = 0,
+) -> Float[np.ndarray, "members d K"]:
+    """Each member's R² matrix, the very one that `evaluate` finds, at a small part of its cost."""
+    z, s, episode = np.asarray(z), np.asarray(s), np.asarray(episode)
+    _check(z, s, episode)
+    folds = _folds(np.random.default_rng(seed).spawn(3)[0], episode)
+    r2 = r2_of(_errors(np.concatenate([*z], axis=1), s, folds, seed))
+    return r2.reshape(len(z), z.shape[2], -1).astype(np.float32)
+
+
 def _errors(
     columns: Real[np.ndarray, "n L"], s: Real[np.ndarray, "n K"], folds: list[Fold], seed: int
 ) -> HeldOutErrors:

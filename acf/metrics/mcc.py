@@ -39,13 +39,13 @@ def mcc(
     check_same_rows(z=latents, s=factors)
     if kind == "spearman":
         latents, factors = rankdata(latents, axis=0), rankdata(factors, axis=0)
-    correlation = np.abs(_unit(latents).T @ _unit(factors))
+    correlation = np.abs(unit(latents).T @ unit(factors))
     matching = match(correlation)
     matched = np.flatnonzero(matching >= 0)
     return MCC(float(correlation[matched, matching[matched]].mean()), correlation, matching)
 
 
-def _unit(x: Float[np.ndarray, "n c"]) -> Float[np.ndarray, "n c"]:
+def unit(x: Float[np.ndarray, "n c"]) -> Float[np.ndarray, "n c"]:
     """Centred columns of length 1; 0 where a column's spread is no more than rounding."""
     centred = x - x.mean(axis=0)
     length = np.linalg.norm(centred, axis=0)

@@ -69,6 +69,17 @@ def make_hparams(method: Method, values: dict[str, float]) -> Any:
 def differences(old: Config, new: Config) -> list[str]:
     """What two configs disagree on, as readable lines. Where the data lies does not matter; what it is does."""
 
+    def plain(config: Config) -> dict[str, Any]:
+        found = json.loads(json.dumps(config.to_json()))  # tuples become lists, as in the file
+        found["data"] = {"hash": found["data"]["hash"]}
+        return found
+
+    return differing(plain(old), plain(new))
+
+
+def differing(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+    """What two JSON objects disagree on, as readable lines."""
+
     def flat(value: Any, name: str) -> dict[str, Any]:
         if isinstance(value, dict):
             parts = [flat(inner, f"{name}.{key}".lstrip(".")) for key, inner in value.items()]
@@ -77,12 +88,7 @@ def differences(old: Config, new: Config) -> list[str]:
             return flat({str(n): inner for n, inner in enumerate(value)}, name)
         return {name: value}
 
-    def plain(config: Config) -> dict[str, Any]:
-        found = json.loads(json.dumps(config.to_json()))  # tuples become lists, as in the file
-        found["data"] = {"hash": found["data"]["hash"]}
-        return flat(found, "")
-
-    a, b = plain(old), plain(new)
+    a, b = flat(old, ""), flat(new, "")
     return [f"{name}: {a.get(name)} there, {b.get(name)} asked" for name in sorted(a | b) if a.get(name) != b.get(name)]
 
 

@@ -1,10 +1,11 @@
 """Named settings: `paper` (the tables of the paper), `quick` (a CPU in minutes).
 
 For ACF also `sparse` (with our sparsity term) and the ablations `no-fwd`, `no-inv`, `no-policy`, `no-ratio`, which are
-`paper` with one weight at 0.
+`paper` with one weight at 0. A file is a preset too (`acf.training.preset_file`).
 """
 
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from acf.errors import AcfError
@@ -107,9 +108,16 @@ _QUICK_HPARAMS: dict[str, dict[str, float]] = {"dms": {"frozen_epochs": 2.0, "sp
 
 
 def get_preset(name: str, method: str, domain: str | None) -> Preset:
-    """The preset of a method for a domain; a domain the paper does not have gets the method's defaults."""
+    """The preset of a method for a domain; a domain the paper does not have gets the method's defaults.
+
+    A name that ends in .toml, or that is a file, is read as one.
+    """
     if name not in PRESETS:
-        raise AcfError(f"unknown preset {name!r}: expected one of {', '.join(PRESETS)}")
+        if name.endswith(".toml") or Path(name).is_file():
+            from acf.training.preset_file import read_preset  # which makes presets
+
+            return read_preset(name, method)
+        raise AcfError(f"unknown preset {name!r}: expected one of {', '.join(PRESETS)}, or a .toml file")
     if name in _ACF_ONLY and method != "acf":
         raise AcfError(f"preset {name!r} changes a term that only acf has: expected quick or paper for {method}")
     hparams = _PAPER.get(method, {}).get(domain or "", {})

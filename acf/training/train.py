@@ -41,6 +41,10 @@ from acf.training.watch import Watch
 SAVE_EVERY = 30.0  # seconds
 
 
+class AllDiverged(AcfError):  # noqa: N818 (an outcome)
+    """No member is left to train."""
+
+
 def train(
     data: Transitions | str | Path,
     out: str | Path,
@@ -217,7 +221,7 @@ def _train(
                 message = f"stopped at step {progress.step} of {schedule.steps} and saved; the same command goes on"
                 raise Interrupted(message, wish.signum)
             if min(diverged_at) >= 0:
-                raise AcfError("every member diverged: nothing is left to train. Lower the learning rate.")
+                raise AllDiverged("every member diverged: nothing is left to train. Lower the learning rate.")
         state = program.state()
         _save(directory, state, progress, loggers)
         _write_models(directory, config, learner, state, progress)

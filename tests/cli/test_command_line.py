@@ -19,6 +19,7 @@ COMMANDS = {
     "collect": ["--out", "--transitions", "--seed", "--start", "--horizon", "--policy"],
     "data": ["--noop"],
     "train": ["--out", "--method", "--preset", "--seed", "--seeds", "--latents", "--epochs", "--bf16", "--noop"],
+    "sweep": ["--samples", "--seeds", "--population", "--objective", "--ranges", "--sampler", "--storage", "--ray"],
     "evaluate": ["--seed"],
     "report": ["--out"],
 }
@@ -48,12 +49,12 @@ def test_help_loads_nothing_heavy():
     program = """
 import sys
 from acf.cli import main
-for args in ([], ["run"], ["domains"], ["collect"], ["data"], ["train"], ["evaluate"], ["report"]):
+for args in ([], ["run"], ["domains"], ["collect"], ["data"], ["train"], ["sweep"], ["evaluate"], ["report"]):
     try:
         main([*args, "--help"])
     except SystemExit as end:
         assert end.code == 0
-heavy = {"jax", "numpy", "flax", "optax", "scipy", "matplotlib"}
+heavy = {"jax", "numpy", "flax", "optax", "scipy", "matplotlib", "optuna", "ray"}
 print("loaded:", sorted(heavy & sys.modules.keys()))
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acf.metrics import Scores, evaluate
+from acf.metrics import Scores, evaluate, r2_matrices
 from acf.metrics.evaluate import _folds
 
 EPISODES, LENGTH = 100, 40
@@ -202,3 +202,9 @@ def test_invariant_to_monotone_remapping(mixed, names):
     assert scores.matching.tolist() == mixed.matching.tolist()
     assert scores.diag == pytest.approx(mixed.diag, abs=0.02)
     assert scores.off_diag == pytest.approx(mixed.off_diag, abs=0.02)
+
+
+def test_the_matrices_alone_are_those_of_the_whole_evaluation(codes):
+    names = ["rotated by 45 degrees", "perfect", "one latent constant"]
+    found = r2_matrices(np.stack([CODES[name][0] for name in names]), S, EPISODE)
+    np.testing.assert_allclose(found, np.stack([codes[name].r2 for name in names]), atol=1e-6)

@@ -43,7 +43,7 @@ def loss(model, batch, key, hparams):
     return total, {"mse": total, "fwd": jnp.asarray(hparams.fwd)}
 
 
-METHOD = Method("toy", Toy, HParams, loss)
+METHOD = Method("toy", Toy, HParams, loss, nats=("mse",))
 
 
 def install(monkeypatch) -> None:
