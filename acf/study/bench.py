@@ -17,7 +17,7 @@ from acf.methods.transitions import Latents, add_noise, encode_pair
 from acf.nn.kernel import chosen
 from acf.study.floor import floor, measure_rates
 from acf.training import population
-from acf.training.config import make_hparams
+from acf.training.config import make_hparams, make_spec
 from acf.training.flat import layout
 from acf.training.population import Schedule
 from acf.training.presets import get_preset
@@ -59,17 +59,10 @@ class Timing:
 def make_case(domain: str, preset: str, members: int, *, data: Transitions, method: str = "acf") -> Case:
     """The method as a run with this preset would train it here."""
     chosen_preset = get_preset(preset, method, domain)
-    spec = Spec(
-        frame_shape=data.frame_shape,
-        n_actions=data.n_actions,
-        noop=data.noop,
-        latents=len(data.factor_names),
-        depth=chosen_preset.depth,
-        hidden=chosen_preset.hidden,
-        bf16=jax.default_backend() == "gpu",
-    )
+    hparams = asdict(make_hparams(get(method), chosen_preset.hparams))
+    spec = make_spec(data, chosen_preset, [hparams])
     name = domain if method == "acf" else f"{domain}, {method}"
-    return Case(name, get(method), spec, members, chosen_preset.batch_size, chosen_preset.hparams, data)
+    return Case(name, get(method), spec, members, chosen_preset.batch_size, hparams, data)
 
 
 def collect_for_bench(domain: str) -> Transitions:

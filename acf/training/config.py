@@ -3,14 +3,19 @@
 import dataclasses
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import jax
+
 from acf.data.transitions import Transitions
 from acf.errors import AcfError
 from acf.methods.base import Method, Spec
+from acf.nn.kernel import Kernel
 from acf.training.population import Schedule
+from acf.training.presets import Preset
 
 FORMAT = 1
 TEST_FRACTION = 0.1  # of the episodes: kept from training, for evaluation
@@ -64,6 +69,31 @@ def make_hparams(method: Method, values: dict[str, float]) -> Any:
     if not 0 <= values.get("lr", 0) <= 1:
         raise AcfError(f"hyperparameter lr: expected a learning rate between 0 and 1, got {values['lr']}")
     return method.hparams(**{name: float(value) for name, value in values.items()})
+
+
+def make_spec(
+    data: Transitions,
+    preset: Preset,
+    members: Sequence[dict[str, float]],
+    *,
+    latents: int | None = None,
+    bf16: bool | None = None,
+    kernel: Kernel = "auto",
+) -> Spec:
+    """What the models of these members' hyperparameters are built for, on this data."""
+    if latents is None and data.factors is None:
+        raise AcfError("the data has no factors, so say how many latents to learn: --latents K")
+    return Spec(
+        frame_shape=data.frame_shape,
+        n_actions=data.n_actions,
+        noop=data.noop,
+        latents=latents if latents is not None else len(data.factor_names),
+        depth=preset.depth,
+        hidden=preset.hidden,
+        bf16=bf16 if bf16 is not None else jax.default_backend() == "gpu",
+        kernel=kernel,
+        decoder=any(own.get("recons", 1.0) != 0 for own in members),
+    )
 
 
 def differences(old: Config, new: Config) -> list[str]:

@@ -23,11 +23,11 @@ from acf.data.transitions import Transitions, used_frames
 from acf.errors import AcfError
 from acf.files import exclusive_lock, write_atomic
 from acf.methods import get
-from acf.methods.base import Learner, Spec
+from acf.methods.base import Learner
 from acf.nn.kernel import Kernel
 from acf.training import checkpoint, population
 from acf.training.compiled import keep_compiled_programs
-from acf.training.config import Config, Member, check_trainable, differences, make_hparams
+from acf.training.config import Config, Member, check_trainable, differences, make_hparams, make_spec
 from acf.training.flat import layout
 from acf.training.interrupt import Interrupted, wish_to_stop
 from acf.training.loggers import JsonLines, Logger, TensorBoard, Terms, WandB
@@ -146,20 +146,9 @@ def _configure(
     if len(overrides) != len(seeds):
         raise AcfError(f"expected one set of hyperparameters a seed, got {len(overrides)} for {len(seeds)} seeds")
     members = [asdict(make_hparams(get(method), chosen.hparams | own)) for own in overrides]
-    if latents is None and data.factors is None:
-        raise AcfError("the data has no factors, so say how many latents to learn: --latents K")
     return Config(
         method=method,
-        spec=Spec(
-            frame_shape=data.frame_shape,
-            n_actions=data.n_actions,
-            noop=data.noop,
-            latents=latents if latents is not None else len(data.factor_names),
-            depth=chosen.depth,
-            hidden=chosen.hidden,
-            bf16=bf16 if bf16 is not None else jax.default_backend() == "gpu",
-            kernel=kernel,
-        ),
+        spec=make_spec(data, chosen, members, latents=latents, bf16=bf16, kernel=kernel),
         members=tuple(Member(int(seed), own) for seed, own in zip(seeds, members, strict=True)),
         batch_size=chosen.batch_size,
         epochs=epochs if epochs is not None else chosen.epochs,
