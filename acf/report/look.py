@@ -11,6 +11,9 @@ from acf.report.traversal import Traversal
 FOUND, PARTLY = 0.9, 0.5  # R² of a factor with its latent, from which on it is called so
 
 EffectPictures = dict[tuple[int, int], UInt8[np.ndarray, "h w 3"]]  # (action, latent): mean frame of where it acts
+Graphs = dict[
+    str, Float[np.ndarray, "d columns"]
+]  # `state`, `action`: probability that z'_i hangs on a latent, an action
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +35,8 @@ class Look:
     """The true factors of the same frames."""
     effects: tuple[EffectPictures, ...] | None
     """By member; None for a method without energies."""
+    graphs: tuple[Graphs, ...] | None
+    """By member; None for a method that learns none."""
 
     @property
     def members(self) -> list[dict[str, Any]]:

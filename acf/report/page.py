@@ -6,6 +6,7 @@ from importlib.resources import files
 from acf import __version__
 from acf.report import action_sections, latent_sections, score_sections
 from acf.report.drawing import Drawing
+from acf.report.graphs import graph, graphs
 from acf.report.groups import Group, group
 from acf.report.html import escape, score_cell, svg_figure, table
 from acf.report.look import Look
@@ -28,6 +29,7 @@ def draw(look: Look) -> list[Drawing]:
     for n in members:
         drawings += [traversal_means(look, n), traversal_samples(look, n), action_maps(look, n)]
         drawings += [action_effect_map(look, n)] if look.effects else []
+        drawings += [graph(look, n, name) for name in look.graphs[n]] if look.graphs else []
     return drawings
 
 
@@ -104,6 +106,7 @@ def _run(look: Look, drawings: dict[str, Drawing], number: int, *, alone: bool) 
         score_sections.scatters(look, drawings),
         score_sections.per_factor(look, drawings),
         action_sections.actions(look),
+        graphs(look, drawings),
         score_sections.all_scores(look),
         f"<h3>Training</h3>{svg_figure(drawings['training-curves'], 'Each term of the loss over training')}",
         latent_sections.settings(look),

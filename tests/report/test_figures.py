@@ -81,6 +81,27 @@ def test_actions_hold_the_maps_of_the_scores(look, drawings):
     assert ("stay", 0) not in effects  # the no-op moves nothing
 
 
+def test_graphs_hold_every_edge_in_the_order_of_the_factors():
+    look = make_look(method="dms", energies=False, graphs=True)
+    drawings = {drawing.name: drawing for drawing in draw(look)}
+    labels = ["z0 → is_open", "z1 → hue", "z2 → size"]
+    for name, columns in (("state", labels), ("action", ACTIONS)):
+        drawing = drawings[f"graph-{name}-member1"]
+        rows = read(drawing)
+        expected = look.graphs[1][name]
+        assert [row["next"] for row in rows[:: len(columns)]] == labels[::-1]
+        for row in rows:
+            value = expected[labels.index(row["next"]), columns.index(row["hangs on"])]
+            assert float(row["probability"]) == pytest.approx(value)
+            assert row["open"] == str(bool(value > 0.5))
+        (axes,) = drawing.figure.axes
+        framed = {(round(p.get_y() + 0.46), round(p.get_x() + 0.46)) for p in axes.patches}
+        order = [2, 1, 0]
+        shown = expected[order][:, order] if name == "state" else expected[order]
+        assert framed == {(i, j) for i, j in np.ndindex(shown.shape) if shown[i, j] > 0.5}
+        assert 0 < len(framed) < shown.size
+
+
 def test_curves_and_scatter(look, drawings):
     rows = read(drawings["training-curves"])
     assert [float(row["value"]) for row in rows if row["term"] == "fwd" and row["seed"] == "3"] == pytest.approx(

@@ -97,6 +97,16 @@ def test_without_energies_it_says_why():
     assert "data-heat='movement-member0'" in text
 
 
+def test_learned_graphs_are_shown_for_each_member():
+    text, checker = parse(make_look(method="dms", energies=False, graphs=True))
+    assert "The learned graphs" in checker.said
+    for n in (0, 1):
+        part = re.search(rf"The learned graphs.*<div class='member' data-member='{n}'>(.*?)</div>", text, re.DOTALL)
+        assert part is not None
+        assert re.findall(r"data-figure='(.*?)'", part[1]) == [f"graph-state-member{n}", f"graph-action-member{n}"]
+    assert "The learned graphs" not in parse(make_look())[1].said
+
+
 def test_several_runs_are_compared():
     looks = [make_look("a"), make_look("b", method="gcl"), make_look("c", domain="taxi", factors=False)]
     text, checker = parse(*looks)
