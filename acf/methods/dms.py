@@ -39,8 +39,7 @@ class HParams:
     hard: float = 1.0
     """1: binary masks with straight-through gradients. 0: soft ones, through which closed edges leak."""
     frozen_epochs: float = 5.0
-    """Until then all edges are open and free, so that none is lost before it is worth something. Over as many epochs
-    more their price rises from nothing, so that those worth least close first."""
+    """Until then all edges are open and free, so that none is lost before it is worth something."""
     speed: float = 1.0
     """The edges' logits and the latents' variances learn this many times as fast as the networks. At 1 an edge takes
     5 / lr steps to close: Adam moves every number by about lr a step."""

@@ -38,8 +38,8 @@ def graphs(look: Look, drawings: dict[str, Drawing]) -> str:
         return ""
     alt = "Probability of each edge of the learned graph; open edges are framed"
     members = "".join(
-        f"<div class='member' data-member='{n}'>"
-        f"{''.join(svg_figure(drawings[f'graph-{name}-member{n}'], alt) for name in of_member)}</div>"
+        f"<div class='member' data-member='{n}'><div class='matrices'>"
+        f"{''.join(svg_figure(drawings[f'graph-{name}-member{n}'], alt) for name in of_member)}</div></div>"
         for n, of_member in enumerate(look.graphs)
     )
     return (

@@ -62,7 +62,10 @@ def _asset(name: str) -> str:
 def _head(looks: Sequence[Look]) -> str:
     if len(looks) == 1:
         return f"<header><p class='kicker'>What was learned</p><h1>{escape(looks[0].what)}</h1></header>"
-    links = "".join(f"<li><a href='#run-{n}'>{escape(look.name)}</a></li>" for n, look in enumerate(looks))
+    links = "".join(
+        f"<li><a href='#run-{n}'>{escape(look.what)}</a> <small>{escape(look.name)}</small></li>"
+        for n, look in enumerate(looks)
+    )
     return (
         f"<header><p class='kicker'>What was learned</p><h1>{len(looks)} runs compared</h1>"
         f"<nav><ul>{links}</ul></nav></header>"

@@ -114,6 +114,12 @@ def test_several_runs_are_compared():
     assert "data-figure='bars'" in text
     assert "Without true factors, and so without R²: c." in checker.said
     assert text.count("<section class='run'") == 3
+    comparison = re.search(r"<section class='comparison'>.*?</section>", text, re.DOTALL)
+    assert comparison is not None
+    rows = re.findall(r"<tr><th scope='row'>(.*?)</th><td>(.*?)</td><td>(.*?)</td>", comparison[0])
+    assert rows == [("toy", "acf", "2"), ("toy", "gcl", "2")]
+    links = re.findall(r"<a href='#run-(\d)'>(.*?)</a> <small>(.*?)</small>", text)
+    assert links == [("0", "acf on toy", "a"), ("1", "gcl on toy", "b"), ("2", "acf on taxi", "c")]
 
 
 @pytest.mark.parametrize("latents", [1, 2, 5])
