@@ -44,7 +44,7 @@ class HParams:
     """The edges' logits and the latents' variances learn this many times as fast as the networks. At 1 an edge takes
     5 / lr steps to close: Adam moves every number by about lr a step."""
     guard: float = 1000.0
-    """Weight of the guard against collapse (`acf.methods.guard`): exactly 0 for healthy latents."""
+    """Weight of the guard against collapse (`acf.methods.guard`), which acts until `frozen_epochs`."""
 
 
 class Gaussian(NamedTuple):
@@ -172,7 +172,8 @@ def total(terms: Terms, n_pixels: int, hparams: HParams, frozen: Bool[Array, ""]
     weights = {"action_sparsity": hparams.action_sparsity, "state_sparsity": hparams.state_sparsity}
     penalty = sum(weight * terms[name] for name, weight in weights.items())
     nats = hparams.elbo * nelbo + jnp.where(frozen, 0.0, penalty)
-    return nats / n_pixels + hparams.l2 * terms["l2"] + hparams.guard * terms["guard"]
+    guard = jnp.where(frozen, hparams.guard * terms["guard"], 0.0)
+    return nats / n_pixels + hparams.l2 * terms["l2"] + guard
 
 
 def negative_log_likelihood(
