@@ -103,10 +103,11 @@ def _graphs(run: RunDir, held_out: HeldOut) -> tuple[Graphs, ...] | None:
         return None
     d = held_out.z.shape[2]
     shapes = {"state": (d, d), "action": (d, held_out.config.spec.n_actions)}
-    return tuple(_graphs_of(file, shapes) for file in files)
+    return tuple(read_graphs(file, shapes) for file in files)
 
 
-def _graphs_of(file: Path, shapes: dict[str, tuple[int, int]]) -> Graphs:
+def read_graphs(file: Path, shapes: dict[str, tuple[int, int]]) -> Graphs:
+    """Edge probabilities by graph, from a member's `extras.json`."""
     try:
         found = json.loads(file.read_text())["graphs"]
         graphs = {name: np.array(found[name]["probability"], float) for name in shapes}

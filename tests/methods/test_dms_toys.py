@@ -9,7 +9,7 @@ from dms_toys import ENTROPY, learn_masks, learn_vae
 
 from acf.methods.dms import HParams
 
-# No guard: these latents need none, and it turns two seeds of three by 45° (`docs/notation.md`).
+# No guard: these latents need none, and it leaves two seeds of three turned (`docs/notation.md`).
 VAE = {"elbo": 1.0, "action_sparsity": 0.2, "state_sparsity": 0.05, "l2": 0.0, "guard": 0.0}
 
 
