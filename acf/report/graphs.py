@@ -45,5 +45,5 @@ def graphs(look: Look, drawings: dict[str, Drawing]) -> str:
     return (
         "<h3>The learned graphs</h3><p>A row is what the next value of a latent hangs on: which latents before, and "
         "which actions. A number is the probability that the edge is open; a frame marks an edge that is in the graph. "
-        f"Where each action has edges to one latent only, factors are identified.</p>{members}"
+        f"Factors can be identified where each action has an edge to one latent.</p>{members}"
     )
