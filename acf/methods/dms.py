@@ -15,11 +15,13 @@ from flax import nnx
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from acf.methods.base import Batch, Method, Spec, Terms
+from acf.methods.guard import guard_loss
 from acf.nn import Decoder, Encoder, StackedMLP, as_pixels, sample_gates
 
 MIN_VARIANCE = 1e-4  # of deterministic dynamics: below it, a gate that flickers costs more than all else
 START_LOGIT = 5.0  # all edges open, with probability 0.993
 START_SIGMA_X = 0.1
+START_SIGMA_Z = 0.1  # of the posterior: the latents of a fresh encoder lie close together, and must not drown in noise
 
 
 @jax.tree_util.register_dataclass
@@ -41,6 +43,8 @@ class HParams:
     speed: float = 1.0
     """The edges' logits and the latents' variances learn this many times as fast as the networks. At 1 an edge takes
     5 / lr steps to close: Adam moves every number by about lr a step."""
+    guard: float = 1000.0
+    """Weight of the guard against collapse (`acf.methods.guard`), which acts until `frozen_epochs`."""
 
 
 class Gaussian(NamedTuple):
@@ -110,7 +114,7 @@ class DMS(nnx.Module):
 
     def posterior(self, frames: Array) -> Gaussian:
         mean, raw = jnp.split(self.encoder(frames), 2, axis=1)
-        return Gaussian(mean, variance(raw))
+        return Gaussian(mean, learned_variance(raw, START_SIGMA_Z**2))
 
     def encode(self, frames: Array) -> Float[Array, "N K"]:
         return self.posterior(frames).mean
@@ -120,7 +124,7 @@ class DMS(nnx.Module):
         return Gaussian(self.start_bias[...], learned_variance(self.start_scale[...], 1.0, hparams.speed))
 
     def variance_x(self) -> Float[Array, ""]:
-        """Of every pixel around what the decoder makes. It follows slowly: a large one early on invites collapse."""
+        """Of every pixel around what the decoder makes."""
         return learned_variance(self.scale_x[0], START_SIGMA_X**2)
 
 
@@ -156,6 +160,7 @@ def losses(
         "action_sparsity": edges.action.sum(),
         "state_sparsity": edges.state.sum(),
         "l2": (q.mean**2).sum(1).mean(),
+        "guard": guard_loss(q.mean),
         "sigma_x": jnp.sqrt(variance_x),
         "least_sigma": jnp.sqrt(predicted.variance.min()),
     }
@@ -167,7 +172,8 @@ def total(terms: Terms, n_pixels: int, hparams: HParams, frozen: Bool[Array, ""]
     weights = {"action_sparsity": hparams.action_sparsity, "state_sparsity": hparams.state_sparsity}
     penalty = sum(weight * terms[name] for name, weight in weights.items())
     nats = hparams.elbo * nelbo + jnp.where(frozen, 0.0, penalty)
-    return nats / n_pixels + hparams.l2 * terms["l2"]
+    guard = jnp.where(frozen, hparams.guard * terms["guard"], 0.0)
+    return nats / n_pixels + hparams.l2 * terms["l2"] + guard
 
 
 def negative_log_likelihood(

@@ -10,12 +10,17 @@ from acf.nn.blocks import Up, overlap_add
 from acf.nn.encoder import MIN_RESOLUTION
 from acf.nn.mlp import MLP
 
+PACE = 100.0  # of the mean frame, against the networks
+
 
 class Decoder(nnx.Module):
     """An MLP to 4x4, blocks that double the resolution and halve the depth, a last step to pixels, centre crop, tanh.
 
     The encoder's first block goes from pixels to features; so its mirror goes from features at half the resolution
     straight to pixels, with one transposed convolution. Frames are in [-1, 1].
+
+    Every pixel has a bias of its own that learns `PACE` times as fast as the networks, so that it is the mean frame
+    within a few dozen steps. Otherwise the networks make the mean frame first, and forget the latents over it.
     """
 
     def __init__(
@@ -40,14 +45,14 @@ class Decoder(nnx.Module):
         self.blocks = nnx.List([Up(i, o, dtype=dtype, rngs=rngs) for i, o in pairwise(widths)])
         # In float32 whatever the rest: bfloat16 steps are larger than the error of a good reconstruction.
         self.to_pixels = nnx.Linear(depth, 9 * c, use_bias=False, rngs=rngs)
-        self.bias = nnx.Param(jnp.zeros(c))
+        self.bias = nnx.Param(jnp.zeros(frame_shape))
 
     def __call__(self, z: Float[Array, "N d"]) -> Float[Array, "N H W C"]:
         x = self.head(z).reshape(len(z), *self.smallest)
         for block in self.blocks:
             x = block(x)
-        pixels = overlap_add(self.to_pixels(x.astype(jnp.float32))) + self.bias[...]
-        return jnp.tanh(centre_crop(pixels, self.frame_shape))
+        pixels = overlap_add(self.to_pixels(x.astype(jnp.float32)))
+        return jnp.tanh(centre_crop(pixels, self.frame_shape) + PACE * self.bias[...])
 
 
 def as_pixels(frames: UInt8[Array, "*N H W C"]) -> Float[Array, "*N H W C"]:

@@ -11,6 +11,8 @@ from acf.report.traversal import Traversal
 FOUND, PARTLY = 0.9, 0.5  # R² of a factor with its latent, from which on it is called so
 
 EffectPictures = dict[tuple[int, int], UInt8[np.ndarray, "h w 3"]]  # (action, latent): mean frame of where it acts
+# `state` and `action`: how probable it is that z'_i hangs on each latent, and on each action.
+Graphs = dict[str, Float[np.ndarray, "d columns"]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +60,8 @@ class Look(Scored):
     """The true factors of the same frames."""
     effects: tuple[EffectPictures, ...] | None
     """By member; None for a method without energies."""
+    graphs: tuple[Graphs, ...] | None
+    """By member; None for a method that learns none."""
 
 
 def matched_latent(code: dict[str, Any], factor: int) -> int | None:

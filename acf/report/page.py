@@ -6,6 +6,7 @@ from importlib.resources import files
 from acf import __version__
 from acf.report import action_sections, latent_sections, score_sections
 from acf.report.drawing import Drawing
+from acf.report.graphs import graph, graphs
 from acf.report.groups import Group, group
 from acf.report.html import escape, score_cell, svg_figure, table
 from acf.report.look import Look
@@ -29,6 +30,7 @@ def draw(look: Look) -> list[Drawing]:
         strips = look.traversals[n]
         drawings += [traversal_means(look, n, strips), traversal_samples(look, n, strips), action_maps(look, n)]
         drawings += [action_effect_map(look, n)] if look.effects else []
+        drawings += [graph(look, n, name) for name in look.graphs[n]] if look.graphs else []
     return drawings
 
 
@@ -62,7 +64,10 @@ def _asset(name: str) -> str:
 def _head(looks: Sequence[Look]) -> str:
     if len(looks) == 1:
         return f"<header><p class='kicker'>What was learned</p><h1>{escape(looks[0].what)}</h1></header>"
-    links = "".join(f"<li><a href='#run-{n}'>{escape(look.name)}</a></li>" for n, look in enumerate(looks))
+    links = "".join(
+        f"<li><a href='#run-{n}'>{escape(look.what)}</a> <small>{escape(look.name)}</small></li>"
+        for n, look in enumerate(looks)
+    )
     return (
         f"<header><p class='kicker'>What was learned</p><h1>{len(looks)} runs compared</h1>"
         f"<nav><ul>{links}</ul></nav></header>"
@@ -106,6 +111,7 @@ def _run(look: Look, drawings: dict[str, Drawing], number: int, *, alone: bool) 
         score_sections.scatters(look, drawings),
         score_sections.per_factor(look, drawings),
         action_sections.actions(look),
+        graphs(look, drawings),
         score_sections.all_scores(look),
         f"<h3>Training</h3>{svg_figure(drawings['training-curves'], 'Each term of the loss over training')}",
         latent_sections.settings(look),

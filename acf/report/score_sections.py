@@ -38,7 +38,7 @@ def summary(look: Look) -> str:
     missed = [names[j] for j in range(K) if not own[j] >= PARTLY]
     lead = f"<b>{len(found)} of {K} factors found.</b> "
     lead += f"A single latent holds {_and(found)}. " if found else "No factor is held by a single latent. "
-    lead += f"Hardly anything of {_and(missed)} is in its latent. " if missed else ""
+    lead += f"Less than half of {_and(missed)} is in its latent. " if missed else ""
     diverged = [str(m["seed"]) for m in look.members if m["diverged_at"] >= 0]
     lead += f"Training diverged for seed {_and(diverged)}." if diverged else ""
     cards = _score_card(look, "diag", "diag", "how much latents tell about their own factor; 1 is best")

@@ -13,7 +13,7 @@ from acf.files import write_atomic
 from acf.metrics import score_differences, strongest
 from acf.report.drawing import Drawing
 from acf.report.frames import stretch, to_rgb
-from acf.report.look import EffectPictures, Look
+from acf.report.look import EffectPictures, Graphs, Look
 from acf.report.page import draw, page
 from acf.report.traversal import Traversal, traverse
 from acf.study.evaluate import evaluate_held_out, read_scores
@@ -71,6 +71,7 @@ def look_at(run: Path, name: str) -> Look:
         z=held_out.z[:, some[:POINTS]],
         factors=None if s is None else s[some[:POINTS]],
         effects=_effects(held_out),
+        graphs=_graphs(RunDir(run), held_out),
     )
 
 
@@ -100,6 +101,29 @@ def _effects(held_out: HeldOut) -> tuple[EffectPictures, ...] | None:
             {pair: stretch(frames[rows].mean(axis=0)) for pair, rows in where.items() if rows.mean() > 0.01}
         )
     return tuple(pictures)
+
+
+def _graphs(run: RunDir, held_out: HeldOut) -> tuple[Graphs, ...] | None:
+    """Of each member, from its `extras.json`; None where the method learns none."""
+    files = [run.extras(n) for n in range(len(held_out.members))]
+    if not all(file.exists() for file in files):
+        return None
+    d = held_out.z.shape[2]
+    shapes = {"state": (d, d), "action": (d, held_out.config.spec.n_actions)}
+    return tuple(read_graphs(file, shapes) for file in files)
+
+
+def read_graphs(file: Path, shapes: dict[str, tuple[int, int]]) -> Graphs:
+    """Edge probabilities by graph, from a member's `extras.json`."""
+    try:
+        found = json.loads(file.read_text())["graphs"]
+        graphs = {name: np.array(found[name]["probability"], float) for name in shapes}
+    except (ValueError, KeyError, TypeError) as error:
+        raise AcfError(f"{file} is damaged ({error}): the graphs cannot be drawn") from None
+    for name, shape in shapes.items():
+        if graphs[name].shape != shape:
+            raise AcfError(f"{file} is damaged: expected a graph {name} of shape {shape}, found {graphs[name].shape}")
+    return graphs
 
 
 def _curves(file: Path, members: int) -> tuple[np.ndarray, dict[str, np.ndarray]]:

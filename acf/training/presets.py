@@ -42,11 +42,13 @@ _ACF = {
     "grid2d": {"lr": 2.27497e-4, "fwd": 95.395, "ratio": 48.560, "inv": 1.0, "policy": 1.332},
     "fourrooms": {"lr": 3.6392e-4, "fwd": 40.736, "ratio": 16.963, "inv": 97.365, "policy": 22.764},
 }
+# The paper's reconstruction weighs 9.26e-8 (DoorKey), 4.53e-10 (Taxi) and 3.50e-4 (FourRooms) times an error below 1:
+# a millionth of the loss and less, below what bfloat16 resolves. At 0 the decoder is left out.
 _GCL = {
-    "doorkey": {"lr": 2.0363e-4, "classifier": 60.444, "recons": 9.26e-8},
-    "taxi": {"lr": 4.4530e-4, "classifier": 27.293, "recons": 4.53e-10},
+    "doorkey": {"lr": 2.0363e-4, "classifier": 60.444, "recons": 0.0},
+    "taxi": {"lr": 4.4530e-4, "classifier": 27.293, "recons": 0.0},
     "grid2d": {"lr": 1.6031e-4, "classifier": 90.737, "recons": 0.193},
-    "fourrooms": {"lr": 2.7661e-5, "classifier": 51.030, "recons": 3.50e-4},
+    "fourrooms": {"lr": 2.7661e-5, "classifier": 51.030, "recons": 0.0},
 }
 _DMS = {
     "doorkey": {
@@ -102,9 +104,10 @@ _EPOCHS = {"doorkey": 100}  # 200 for the others
 QUICK: dict[str, Any] = {"transitions": 40_000, "depth": 8, "hidden": 64, "epochs": 13}
 # A decoder makes a sample four times as dear: fewer epochs, but as many steps.
 _QUICK_DECODER = {"epochs": 6, "batch_size": 64}
-_QUICK: dict[str, dict[str, Any]] = {"gcl": _QUICK_DECODER, "dms": _QUICK_DECODER}
-# In so few steps no edge could close at the speed of the networks.
-_QUICK_HPARAMS: dict[str, dict[str, float]] = {"dms": {"frozen_epochs": 2.0, "speed": 5.0}}
+# Given Grid2D's true x and y, a decoder with 64 hidden units takes 600 steps for what one with 256 does in 400.
+_QUICK: dict[str, dict[str, Any]] = {"gcl": _QUICK_DECODER, "dms": _QUICK_DECODER | {"hidden": 256}}
+# Latents take 2,000 steps to form, and are priced then; at the speed of the networks no edge could close in the rest.
+_QUICK_HPARAMS: dict[str, dict[str, float]] = {"dms": {"frozen_epochs": 4.0, "speed": 5.0}}
 
 
 def get_preset(name: str, method: str, domain: str | None) -> Preset:

@@ -17,6 +17,7 @@ from acf.methods.dms import (
     DMS,
     METHOD,
     MIN_VARIANCE,
+    START_SIGMA_Z,
     Dynamics,
     Gaussian,
     HParams,
@@ -28,6 +29,7 @@ from acf.methods.dms import (
     negative_log_likelihood,
     total,
 )
+from acf.methods.guard import guard_loss
 from acf.training.flat import layout
 
 N, K, A = 6, 3, 4
@@ -150,12 +152,12 @@ def test_edges_are_counted_not_averaged(model, value_and_gradients):
 
 def test_total_has_one_normaliser():
     """By hand. An edge costs action_sparsity / elbo nats, on a frame of any size."""
-    names = ("recons", "kl_start", "kl_next", "action_sparsity", "state_sparsity", "l2")
-    terms: dict[str, Array] = dict(zip(names, map(jnp.float32, (100, 2, 3, 5, 7, 11)), strict=True))
-    hparams = HParams(elbo=4.0, action_sparsity=0.5, state_sparsity=0.25, l2=0.1)
+    names = ("recons", "kl_start", "kl_next", "action_sparsity", "state_sparsity", "l2", "guard")
+    terms: dict[str, Array] = dict(zip(names, map(jnp.float32, (100, 2, 3, 5, 7, 11, 0.5)), strict=True))
+    hparams = HParams(elbo=4.0, action_sparsity=0.5, state_sparsity=0.25, l2=0.1, guard=20.0)
     on, off = jnp.bool_(False), jnp.bool_(True)
     assert float(total(terms, 10, hparams, on)) == pytest.approx((4 * 105 + 2.5 + 1.75) / 10 + 1.1, rel=1e-6)
-    assert float(total(terms, 10, hparams, off)) == pytest.approx(4 * 105 / 10 + 1.1, rel=1e-6)
+    assert float(total(terms, 10, hparams, off)) == pytest.approx(4 * 105 / 10 + 11.1, rel=1e-6)
 
 
 def test_the_loss_is_the_total_of_its_terms(value_and_gradients):
@@ -206,7 +208,16 @@ def test_latents_are_the_posteriors_mean(model):
     z, posterior, raw = encode(model, x)
     assert np.array_equal(z, posterior.mean)
     assert np.array_equal(z, np.asarray(raw)[:, :K])
-    assert (np.asarray(posterior.variance) >= MIN_VARIANCE).all()
+    # Noise as wide as the prior would drown what little a fresh encoder, with outputs near 0, tells apart.
+    np.testing.assert_allclose(posterior.variance, learned_variance(raw[:, K:], START_SIGMA_Z**2), rtol=1e-5)
+
+
+def test_the_guard_holds_latents_apart(value_and_gradients, model):
+    (_, terms), _ = value_and_gradients()
+    batch = make_batch(3)
+    mean = nnx.jit(lambda model, x: model.encode(x))(model, jnp.concatenate([batch.x, batch.x_next]))
+    assert float(terms["guard"]) == pytest.approx(float(guard_loss(mean)), rel=1e-4)
+    assert float(terms["guard"]) > 0
 
 
 def test_logits_and_variances_do_not_decay(model):

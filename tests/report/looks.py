@@ -32,6 +32,7 @@ def make_look(
     seeds: tuple[int, ...] = (7, 3),
     factors: bool = True,
     energies: bool = True,
+    graphs: bool = False,
     channels: int = 3,
     latents: int = 3,
 ) -> Look:
@@ -93,4 +94,9 @@ def make_look(
         z=z,
         factors=known,
         effects=tuple({(1, 0): picture, (2, 1): picture} for _ in seeds) if energies else None,
+        graphs=tuple(
+            {"state": rng.uniform(size=(latents, latents)), "action": rng.uniform(size=(latents, A))} for _ in seeds
+        )
+        if graphs
+        else None,
     )

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from looks import ACTIONS, NAMES, make_look
 from matplotlib.image import imread
+from matplotlib.patches import Rectangle
 
 from acf.report.colours import CATEGORIES, CHANCE, ORACLE, heat
 from acf.report.drawing import Drawing
@@ -79,6 +80,29 @@ def test_actions_hold_the_maps_of_the_scores(look, drawings):
     effects = {(row["action"], int(row["latent"])): float(row["share of states"]) for row in rows}
     assert effects["grow", 0] == 0.8
     assert ("stay", 0) not in effects  # the no-op moves nothing
+
+
+def test_graphs_hold_every_edge_in_the_order_of_the_factors():
+    look = make_look(method="dms", energies=False, graphs=True)
+    assert look.graphs is not None
+    drawings = {drawing.name: drawing for drawing in draw(look)}
+    labels = ["z0 → is_open", "z1 → hue", "z2 → size"]
+    for name, columns in (("state", labels), ("action", ACTIONS)):
+        drawing = drawings[f"graph-{name}-member1"]
+        rows = read(drawing)
+        expected = look.graphs[1][name]
+        assert [row["next"] for row in rows[:: len(columns)]] == labels[::-1]
+        for row in rows:
+            value = expected[labels.index(row["next"]), columns.index(row["hangs on"])]
+            assert float(row["probability"]) == pytest.approx(value)
+            assert row["open"] == str(bool(value > 0.5))
+        (axes,) = drawing.figure.axes
+        frames = [patch for patch in axes.patches if isinstance(patch, Rectangle)]
+        framed = {(round(frame.get_y() + 0.46), round(frame.get_x() + 0.46)) for frame in frames}
+        order = [2, 1, 0]
+        shown = expected[order][:, order] if name == "state" else expected[order]
+        assert framed == {(i, j) for i, j in np.ndindex(shown.shape) if shown[i, j] > 0.5}
+        assert 0 < len(framed) < shown.size
 
 
 def test_curves_and_scatter(look, drawings):

@@ -97,6 +97,16 @@ def test_without_energies_it_says_why():
     assert "data-heat='movement-member0'" in text
 
 
+def test_learned_graphs_are_shown_for_each_member():
+    text, checker = parse(make_look(method="dms", energies=False, graphs=True))
+    assert "The learned graphs" in checker.said
+    for n in (0, 1):
+        part = re.search(rf"The learned graphs.*<div class='member' data-member='{n}'>(.*?)</div>", text, re.DOTALL)
+        assert part is not None
+        assert re.findall(r"data-figure='(.*?)'", part[1]) == [f"graph-state-member{n}", f"graph-action-member{n}"]
+    assert "The learned graphs" not in parse(make_look())[1].said
+
+
 def test_several_runs_are_compared():
     looks = [make_look("a"), make_look("b", method="gcl"), make_look("c", domain="taxi", factors=False)]
     text, checker = parse(*looks)
@@ -104,6 +114,12 @@ def test_several_runs_are_compared():
     assert "data-figure='bars'" in text
     assert "Without true factors, and so without R²: c." in checker.said
     assert text.count("<section class='run'") == 3
+    comparison = re.search(r"<section class='comparison'>.*?</section>", text, re.DOTALL)
+    assert comparison is not None
+    rows = re.findall(r"<tr><th scope='row'>(.*?)</th><td>(.*?)</td><td>(.*?)</td>", comparison[0])
+    assert rows == [("toy", "acf", "2"), ("toy", "gcl", "2")]
+    links = re.findall(r"<a href='#run-(\d)'>(.*?)</a> <small>(.*?)</small>", text)
+    assert links == [("0", "acf on toy", "a"), ("1", "gcl on toy", "b"), ("2", "acf on taxi", "c")]
 
 
 @pytest.mark.parametrize("latents", [1, 2, 5])
