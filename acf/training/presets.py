@@ -105,7 +105,7 @@ QUICK: dict[str, Any] = {"transitions": 40_000, "depth": 8, "hidden": 64, "epoch
 # A decoder makes a sample four times as dear: fewer epochs, but as many steps.
 _QUICK_DECODER = {"epochs": 6, "batch_size": 64}
 # Given Grid2D's true x and y, a decoder with 64 hidden units takes 600 steps for what one with 256 does in 400.
-_QUICK: dict[str, dict[str, Any]] = {"gcl": _QUICK_DECODER, "dms": _QUICK_DECODER | {"hidden": 256}}
+_QUICK_DMS = _QUICK_DECODER | {"hidden": 256}
 # Latents take 2,000 steps to form, and are priced then; at the speed of the networks no edge could close in the rest.
 _QUICK_HPARAMS: dict[str, dict[str, float]] = {"dms": {"frozen_epochs": 4.0, "speed": 5.0}}
 
@@ -127,7 +127,9 @@ def get_preset(name: str, method: str, domain: str | None) -> Preset:
     paper = Preset(epochs=_EPOCHS.get(domain or "", Preset.epochs), hparams=hparams)
     if name == "quick":
         quick = hparams | {"lr": 1e-3} | _QUICK_HPARAMS.get(method, {})
-        return replace(paper, **QUICK | _QUICK.get(method, {}), hparams=quick)
+        decoder = method == "gcl" and quick.get("recons") != 0
+        sizes = _QUICK_DMS if method == "dms" else _QUICK_DECODER if decoder else {}
+        return replace(paper, **QUICK | sizes, hparams=quick)
     return replace(paper, hparams=hparams | _ACF_ONLY.get(name, {}))
 
 
