@@ -12,7 +12,6 @@ import jax
 import pytest
 import small_study
 from fake_runs import fake_run
-from jax.experimental.compilation_cache.compilation_cache import reset_cache
 
 from acf.errors import AcfError
 from acf.files import exclusive_lock
@@ -32,14 +31,6 @@ epochs = 30
 toy = ["quick", "paper"]
 """
 LAMP = [Cell("lamp", "toy", preset, seed) for preset in ("quick", "paper") for seed in (0, 1)]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def compilation_cache(tmp_path_factory):
-    """Programs are compiled once, for this process and those it starts."""
-    jax.config.update("jax_compilation_cache_dir", str(tmp_path_factory.getbasetemp() / "jax-cache"))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
-    reset_cache()
 
 
 @pytest.fixture

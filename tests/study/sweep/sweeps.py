@@ -1,14 +1,17 @@
 """A small search with the toy method, and looking at what it left."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import optuna
+import pytest
 
 from acf.study.sweep import plan as plans
 from acf.study.sweep import sweep
-from acf.study.sweep.ledger import open_journal
+from acf.study.sweep.ledger import Ledger, open_journal
 from acf.study.sweep.plan import Plan
 from acf.training.presets import Preset
 from acf.training.ranges import Range
@@ -42,6 +45,23 @@ def plan(**changes: Any) -> Plan:
 def search(data: Path, out: Path, **changes: Any):
     """Five samples and the preset in three populations."""
     return sweep(data, out, **{**TOY, "samples": 5, "population": 4, **changes})
+
+
+@contextmanager
+def stopped_in_the_fourth_trial(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What is done in here stops before the fourth trial is ended in the study."""
+    end, count = Ledger.end, 0
+
+    def stop(*args: Any) -> None:
+        nonlocal count
+        count += 1
+        if count == 4:
+            raise KeyboardInterrupt
+        end(*args)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(Ledger, "end", stop)
+        yield
 
 
 def trials(out: Path, storage: Any = None) -> list[tuple[Any, ...]]:

@@ -8,10 +8,10 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from sweeps import search, trials
+from sweeps import search, stopped_in_the_fourth_trial, trials
 
 from acf.errors import AcfError
-from acf.study.sweep.ledger import Ledger, open_storage
+from acf.study.sweep.ledger import open_storage
 
 pytestmark = pytest.mark.usefixtures("small")
 
@@ -56,17 +56,8 @@ def server():
 def test_a_study_in_postgresql(server, lamp, tmp_path, monkeypatch):
     """Stopped between two trials and started again, it holds what the file would."""
     url, stop_server = server
-    out, end, count = tmp_path / "a" / "sweep", Ledger.end, 0
-
-    def stop(*args):
-        nonlocal count
-        count += 1
-        if count == 4:
-            raise KeyboardInterrupt
-        end(*args)
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(Ledger, "end", stop)
+    out = tmp_path / "a" / "sweep"
+    with stopped_in_the_fourth_trial(monkeypatch):
         search(lamp, out, storage=url)
     assert [trial[1] for trial in trials(out, open_storage(url))] == ["COMPLETE"] * 3 + ["RUNNING"] * 3
     search(lamp, out, storage=url)

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from runs import assert_same_tensors, finish, model, n_logged, start, wait_until
-from sweeps import ARGS, search, trials
+from sweeps import ARGS, search, stopped_in_the_fourth_trial, trials
 
 import acf
 from acf.errors import AcfError
@@ -149,17 +149,7 @@ def test_a_study_that_was_lost_is_made_again(whole, lamp, tmp_path):
 def test_tpe_goes_on_with_the_same_samples(lamp, tmp_path, monkeypatch):
     search(lamp, tmp_path / "a" / "tpe", sampler="tpe")
     out = tmp_path / "b" / "tpe"
-    end, count = Ledger.end, 0
-
-    def stop(*args):
-        nonlocal count
-        count += 1
-        if count == 4:
-            raise KeyboardInterrupt
-        end(*args)
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(Ledger, "end", stop)
+    with stopped_in_the_fourth_trial(monkeypatch):
         search(lamp, out, sampler="tpe")
     search(lamp, out, sampler="tpe")
     assert_same_sweep(out, tmp_path / "a" / "tpe")

@@ -1,34 +1,18 @@
 """`acf sweep` from a domain to a preset file that other commands take."""
 
 import re
-import warnings
 
 import pytest
 from sweeps import ARGS
 
-from acf.cli import main
-from acf.terminal import console
 from acf.training.run_dir import RunDir
 
 pytestmark = pytest.mark.usefixtures("small")
 
 
-@pytest.fixture
-def command(capsys, monkeypatch, tmp_path):
-    """Runs `acf ARGS` here; returns its exit code, and what it wrote to stdout and to stderr."""
+@pytest.fixture(autouse=True)
+def in_an_empty_directory(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(console, "width", 120)
-    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # which the command replaces
-
-    def command(*args):
-        code = 0
-        try:
-            main([*map(str, args)])
-        except SystemExit as end:
-            code = end.code
-        return code, *capsys.readouterr()
-
-    return command
 
 
 def test_from_a_domain_to_a_preset(command, tmp_path):
