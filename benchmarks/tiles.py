@@ -16,8 +16,8 @@ import jax
 import jax.numpy as jnp
 import tyro
 
-from acf.nn import blocks_pallas, pairwise_pallas
-from acf.nn.blocks_pallas import Shape, Tiles
+from acf.nn import block_kernels, blocks_pallas, pairwise_pallas
+from acf.nn.block_layout import Shape, Tiles, features_of, padded
 from acf.terminal import console, table
 
 REPEATS = 3
@@ -33,7 +33,7 @@ SHARED = [(rows, warps, programs) for rows, warps in [(32, 2), (64, 2), (64, 4),
 def block_calls(members: int):
     """(name, tiles, function, arguments) of each kernel of each block, under each cut."""
     for o, shape in BLOCKS.items():
-        O, I, dt = blocks_pallas._padded(o), blocks_pallas._padded(shape.channels_in), jnp.bfloat16  # noqa: E741
+        O, I, dt = padded(o), padded(shape.channels_in), jnp.bfloat16  # noqa: E741
         keys = jax.random.split(jax.random.key(o), 4)
         size = (members, shape.N * shape.h * shape.w)
         pixels = jax.random.randint(keys[0], (members, size[1] * 3), 0, 255).astype(jnp.uint8)
@@ -41,7 +41,7 @@ def block_calls(members: int):
         matrices = (jax.random.normal(keys[1], (members, shape.conv_rows + 2 * O, O)) / O**0.5).astype(dt)
         scale = jax.random.normal(keys[2], (members, O))
         g = jax.random.normal(keys[3], (members, shape.rows, O)).astype(dt)
-        features = blocks_pallas._features(shape, dt)
+        features = features_of(shape, dt)
         rows = jax.ShapeDtypeStruct((shape.rows, O), dt)
         two = jax.ShapeDtypeStruct((2, shape.rows, O), dt)
 
@@ -50,23 +50,23 @@ def block_calls(members: int):
 
         for tiles in [Tiles(*cut) for cut in ROWS_AND_WARPS]:
             grid = (shape.rows // tiles.rows,)
-            run = partial(call, blocks_pallas._forward_kernel, tiles, grid, [rows] * 2)
+            run = partial(call, block_kernels.forward_kernel, tiles, grid, [rows] * 2)
             yield f"forward {o}", tiles, lambda x, m, s, run=run, f=features: run(x, f, m, s), (x, matrices, scale)
             sums = jax.ShapeDtypeStruct((grid[0], O), jnp.float32)
-            run = partial(call, blocks_pallas._backward_kernel, tiles, grid, [rows, two, two, sums])
+            run = partial(call, block_kernels.backward_kernel, tiles, grid, [rows, two, two, sums])
             yield f"backward {o}", tiles, run, (g, matrices, scale, g)
             if not shape.frames:
                 out = jax.ShapeDtypeStruct((shape.cells, 4, I), dt)
-                run = partial(call, blocks_pallas._conv_input_kernel, tiles, (shape.cells // tiles.rows,), out)
+                run = partial(call, block_kernels.conv_input_kernel, tiles, (shape.cells // tiles.rows,), out)
                 yield f"conv input {o}", tiles, run, (g, matrices)
         for tiles in [Tiles(*cut) for cut in SHARED]:
             if shape.frames:
                 out = jax.ShapeDtypeStruct((tiles.programs, shape.conv_rows, O), jnp.float32)
-                run = partial(call, blocks_pallas._frame_weights_kernel, tiles, (tiles.programs,), out)
+                run = partial(call, block_kernels.frame_weights_kernel, tiles, (tiles.programs,), out)
                 yield f"frame weights {o}", tiles, lambda x, g, run=run, f=features: run(x, f, g), (x, g)
             elif tiles.programs <= 16:
                 out = jax.ShapeDtypeStruct((tiles.programs, 9, I, O), jnp.float32)
-                run = partial(call, blocks_pallas._conv_weights_kernel, tiles, (9, tiles.programs), out)
+                run = partial(call, block_kernels.conv_weights_kernel, tiles, (9, tiles.programs), out)
                 yield f"conv weights {o}", tiles, run, (x, g, x)
 
 

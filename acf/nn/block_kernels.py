@@ -1,0 +1,159 @@
+"""The GPU kernels of an encoder block: what a program does with its tile of output pixels.
+
+Forward: convolution, norm, SiLU and both residual layers. Backward: the same from the convolution's output on, and back
+down to it; then the gradients of the convolution's weights and of its input.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import triton
+from jaxtyping import Array, Float
+
+from acf.nn.block_layout import FEATURES, LINE, Shape, Tiles, find_pixels, gather, padded, read_inputs, read_tap, row_of
+from acf.nn.kernel import fast_tanh
+
+EPSILON = 1e-6  # nnx.RMSNorm's
+
+
+def forward_kernel(x_ref, features_ref, matrices_ref, scale_ref, x0_ref, out_ref, *, shape: Shape, tiles: Tiles):
+    tile = pl.program_id(0)
+    here = pl.ds(tile * tiles.rows, tiles.rows)
+    weights = Packed(matrices_ref, scale_ref, shape)
+    x0 = _conv(read_inputs(x_ref, features_ref, find_pixels(tile, shape, tiles), shape, out_ref.dtype), weights)
+    x0_ref[here, :] = x0.astype(x0_ref.dtype)
+    out_ref[here, :] = _chain(x0, weights, out_ref.dtype).out.astype(out_ref.dtype)
+
+
+def backward_kernel(
+    x0_ref, matrices_ref, scale_ref, g_ref, d_ref, inputs_ref, slopes_ref, d_scale_ref, *, shape: Shape, tiles: Tiles
+):
+    tile, dtype = pl.program_id(0), d_ref.dtype
+    here = pl.ds(tile * tiles.rows, tiles.rows)
+    weights = Packed(matrices_ref, scale_ref, shape)
+    at = _chain(x0_ref[here, :].astype(jnp.float32), weights, dtype)
+    inputs_ref[0, here, :] = at.x1
+    inputs_ref[1, here, :] = at.x2
+    inside = find_pixels(tile, shape, tiles).inside
+    g = jnp.where(inside[:, None], g_ref[here, :].astype(jnp.float32), 0)
+    d_second = (g * at.slope2).astype(dtype)
+    slopes_ref[1, here, :] = d_second
+    g += triton.dot(d_second, weights.square(1), trans_b=True)
+    d_first = (g * at.slope1).astype(dtype)
+    slopes_ref[0, here, :] = d_first
+    g += triton.dot(d_first, weights.square(0), trans_b=True)
+    d_normed = g * at.slope
+    d_scale_ref[tile, :] = (d_normed * at.hat).sum(0)
+    d_hat = d_normed * weights.scale[:][None, :]
+    mean = (d_hat * at.hat).sum(1) / shape.channels
+    d_ref[here, :] = (at.r * (d_hat - at.hat * mean[:, None])).astype(dtype)
+
+
+def frame_weights_kernel(x_ref, features_ref, d_ref, out_ref, *, shape: Shape, tiles: Tiles):
+    """The gradient of the first convolution's weights from one share of the rows."""
+    me, splits, O = pl.program_id(0), out_ref.shape[0], out_ref.shape[2]  # noqa: E741
+
+    def add_tile(n, sums):
+        tile = me + n * splits
+        inputs = read_inputs(x_ref, features_ref, find_pixels(tile, shape, tiles), shape, d_ref.dtype)
+        d = d_ref[pl.ds(tile * tiles.rows, tiles.rows), :]
+        return tuple(total + triton.dot(x, d, trans_a=True) for total, x in zip(sums, inputs, strict=True))
+
+    mine = (pl.cdiv(shape.rows, tiles.rows) - me + splits - 1) // splits
+    zeros = tuple(jnp.zeros((height, O), jnp.float32) for height in (LINE, LINE, LINE, FEATURES))
+    for n, total in enumerate(jax.lax.fori_loop(0, mine, add_tile, zeros)):
+        out_ref[me, pl.ds(n * LINE, len(total)), :] = total
+
+
+def conv_weights_kernel(x_ref, d_ref, _, out_ref, *, shape: Shape, tiles: Tiles):
+    """The gradient of one tap's weights from one share of the rows."""
+    tap, me, splits = pl.program_id(0), pl.program_id(1), out_ref.shape[0]
+
+    def add_tile(n, total):
+        tile = me + n * splits
+        x = read_tap(x_ref, find_pixels(tile, shape, tiles), tap // 3, tap % 3, shape)
+        return total + triton.dot(x, d_ref[pl.ds(tile * tiles.rows, tiles.rows), :], trans_a=True)
+
+    mine = (pl.cdiv(shape.rows, tiles.rows) - me + splits - 1) // splits
+    out_ref[me, tap] = jax.lax.fori_loop(0, mine, add_tile, jnp.zeros(out_ref.shape[2:], jnp.float32))
+
+
+def conv_input_kernel(d_ref, matrices_ref, out_ref, *, shape: Shape, tiles: Tiles):
+    """The gradient of the four input pixels of each 2x2 cell: an odd pixel is seen by two taps, an even one by one."""
+    start, I = pl.program_id(0) * tiles.rows, out_ref.shape[2]  # noqa: E741
+    cell = start + jnp.arange(tiles.rows)
+    n, y, x = cell // (shape.h2 * shape.w2), cell // shape.w2 % shape.h2, cell % shape.w2
+    around = {}
+    for below in (0, 1):
+        for right in (0, 1):
+            mask = (cell < shape.cells) & (y + below < shape.h2) & (x + right < shape.w2)
+            row = jnp.where(mask, row_of(n, y + below, x + right, shape.h2, shape.w2), 0)
+            around[below, right] = gather(d_ref, row, mask)
+    seen_by = {0: [(1, 0)], 1: [(0, 1), (2, 0)]}  # an input's parity: (tap, how far below or right its output is)
+    for odd_y in (0, 1):
+        for odd_x in (0, 1):
+            total = sum(
+                triton.dot(around[below, right], matrices_ref[pl.ds((3 * dy + dx) * I, I), :], trans_b=True)
+                for dy, below in seen_by[odd_y]
+                for dx, right in seen_by[odd_x]
+            )
+            out_ref[pl.ds(start, tiles.rows), 2 * odd_y + odd_x, :] = jnp.asarray(total).astype(out_ref.dtype)
+
+
+class Packed(NamedTuple):
+    """A block's weights inside a kernel, read where they are used: all at once they would not fit in shared memory."""
+
+    matrices: Any
+    scale: Any
+    shape: Shape
+
+    def conv(self, n: int) -> Float[Array, "i O"]:
+        """For the n-th of the convolution's inputs."""
+        if self.shape.frames:
+            return self.matrices[pl.ds(n * LINE, FEATURES if n == 3 else LINE), :]
+        width = padded(self.shape.channels_in)
+        return self.matrices[pl.ds(n * width, width), :]
+
+    def square(self, n: int) -> Float[Array, "O O"]:
+        """Of the first or second residual layer."""
+        width = self.scale.shape[0]
+        return self.matrices[pl.ds(self.shape.conv_rows + n * width, width), :]
+
+
+class Chain(NamedTuple):
+    """What follows the convolution, and what the backward pass needs of it."""
+
+    r: Float[Array, "R 1"]
+    hat: Float[Array, "R O"]  # normed, before the scale
+    slope: Float[Array, "R O"]  # of each SiLU
+    x1: Float[Array, "R O"]
+    slope1: Float[Array, "R O"]
+    x2: Float[Array, "R O"]
+    slope2: Float[Array, "R O"]
+    out: Float[Array, "R O"]
+
+
+def _chain(x0: Float[Array, "R O"], weights: Packed, dtype: Any) -> Chain:
+    r = jax.lax.rsqrt((x0 * x0).sum(1) / weights.shape.channels + EPSILON)[:, None]
+    hat = x0 * r
+    x1, slope = _silu(hat * weights.scale[:][None, :])
+    is_constant = jnp.arange(x0.shape[1])[None, :] == x0.shape[1] - 1
+    x1 = jnp.where(is_constant, 1.0, x1)
+    silu, slope1 = _silu(triton.dot(x1.astype(dtype), weights.square(0)))
+    x2 = x1 + silu
+    silu, slope2 = _silu(triton.dot(x2.astype(dtype), weights.square(1)))
+    return Chain(r, hat, slope, x1.astype(dtype), slope1, x2.astype(dtype), slope2, x2 + silu)
+
+
+def _silu(x: Float[Array, "R O"]) -> tuple[Float[Array, "R O"], Float[Array, "R O"]]:
+    """And its slope."""
+    s = 0.5 + 0.5 * fast_tanh(0.5 * x)  # the logistic function
+    silu = x * s
+    return silu, s + silu * (1 - s)
+
+
+def _conv(inputs: list[Float[Array, "R _"]], weights: Packed) -> Float[Array, "R O"]:
+    products = [triton.dot(x, weights.conv(n)) for n, x in enumerate(inputs)]
+    return sum(products[1:], products[0])

@@ -1,0 +1,139 @@
+"""Where the pixels of an encoder block lie, and how a GPU kernel reads them.
+
+- Between blocks, pixels lie in the order of the 2x2 cells that the next convolution steps over,
+  (n, y // 2, x // 2, y % 2, x % 2), so that a tile of its gradients is contiguous.
+- Channels are padded with zeros to a power of two; weights padded with zeros keep them there.
+- The last channel is always 1. Its row of a matrix is the bias, and a bias' gradient needs no sum of its own.
+"""
+
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import triton
+from jaxtyping import Array, Bool, Float, Int, UInt8
+
+LARGEST_TILE = 128  # rows; arrays of rows are padded to a multiple of it
+LINE = 16  # columns for one line of a 3x3 patch of a frame: 3 pixels of up to 4 channels
+FEATURES = 32  # columns for what a patch holds besides bytes: "inside", y and x of 9 taps, and the constant 1
+
+
+class Tiles(NamedTuple):
+    """How a kernel's work is cut."""
+
+    rows: int  # output pixels at a time
+    warps: int
+    programs: int = 0  # that share a member's rows, where each adds up gradients
+
+
+class Shape(NamedTuple):
+    """Compile-time constants of a block: N frames of h x w x i to o channels; `frames` where the input is pixels."""
+
+    N: int
+    h: int
+    w: int
+    channels_in: int
+    channels: int
+    frames: bool
+
+    @property
+    def h2(self) -> int:
+        return -(-self.h // 2)
+
+    @property
+    def w2(self) -> int:
+        return -(-self.w // 2)
+
+    @property
+    def cells(self) -> int:
+        """Of the input: one for every output pixel."""
+        return self.N * self.h2 * self.w2
+
+    @property
+    def rows_a_frame(self) -> int:
+        """Output pixels in the order of their cells; at odd sizes some lie outside and are never read."""
+        return -(-self.h2 // 2) * -(-self.w2 // 2) * 4
+
+    @property
+    def rows(self) -> int:
+        return self.N * self.rows_a_frame
+
+    @property
+    def conv_rows(self) -> int:
+        """Of the packed weights: the convolution's come first."""
+        return 3 * LINE + FEATURES if self.frames else 9 * padded(self.channels_in)
+
+
+class Pixels(NamedTuple):
+    """The output pixels of a tile."""
+
+    row: Int[Array, " R"]
+    n: Int[Array, " R"]
+    y: Int[Array, " R"]
+    x: Int[Array, " R"]
+    inside: Bool[Array, " R"]
+
+
+def find_pixels(tile: Int[Array, ""], shape: Shape, tiles: Tiles) -> Pixels:
+    row = tile * tiles.rows + jnp.arange(tiles.rows)
+    cell, h4, w4 = row // 4, -(-shape.h2 // 2), -(-shape.w2 // 2)
+    y, x = 2 * (cell // w4 % h4) + row // 2 % 2, 2 * (cell % w4) + row % 2
+    return Pixels(row, cell // (h4 * w4), y, x, (row < shape.rows) & (y < shape.h2) & (x < shape.w2))
+
+
+def row_of(n: Array, y: Array, x: Array, h: int, w: int) -> Array:
+    """Where a pixel of an h x w image lies in the order of cells."""
+    return ((n * -(-h // 2) + y // 2) * -(-w // 2) + x // 2) * 4 + y % 2 * 2 + x % 2
+
+
+def padded(channels: int) -> int:
+    """With room for the constant channel; 16 is the smallest the matrix units take."""
+    return max(16, 1 << channels.bit_length())
+
+
+def tiled(rows: int) -> int:
+    return pl.cdiv(rows, LARGEST_TILE) * LARGEST_TILE
+
+
+def read_inputs(x_ref, features_ref, pixels: Pixels, shape: Shape, dtype: Any) -> list[Float[Array, "R _"]]:
+    """What the convolution sees: nine taps of another block's output; or three lines of bytes, and the features."""
+    if not shape.frames:
+        return [read_tap(x_ref, pixels, dy, dx, shape) for dy in range(3) for dx in range(3)]
+    features = gather(features_ref, pixels.row % shape.rows_a_frame, pixels.inside)
+    return [*(_line(x_ref, pixels, dy, shape).astype(dtype) for dy in range(3)), features]
+
+
+def read_tap(x_ref, pixels: Pixels, dy: Any, dx: Any, shape: Shape) -> Float[Array, "R i"]:
+    """The input pixel that one tap of the convolution sees; zeros outside."""
+    y, x = 2 * pixels.y + dy - 1, 2 * pixels.x + dx - 1
+    mask = pixels.inside & (y >= 0) & (y < shape.h) & (x >= 0) & (x < shape.w)
+    return gather(x_ref, jnp.where(mask, row_of(pixels.n, y, x, shape.h, shape.w), 0), mask)
+
+
+def _line(x_ref, pixels: Pixels, dy: int, shape: Shape) -> UInt8[Array, "R bytes"]:
+    """The bytes of three neighbouring pixels, which lie beside each other; zeros outside."""
+    C, byte = shape.channels_in - 2, jnp.arange(LINE)[None, :]
+    y, x = (2 * pixels.y + dy - 1)[:, None], (2 * pixels.x - 1)[:, None]
+    at = x + byte // C
+    mask = pixels.inside[:, None] & (y >= 0) & (y < shape.h) & (at >= 0) & (at < shape.w) & (byte < 3 * C)
+    index = jnp.where(mask, ((pixels.n[:, None] * shape.h + y) * shape.w + x) * C + byte, 0)
+    return triton.load(x_ref.at[index], mask=mask, other=0)
+
+
+def features_of(shape: Shape, dtype: Any) -> Float[Array, "rows features"]:
+    """For each of a frame's output pixels: of each tap whether it is inside, and if so y and x in [-1, 1]; and a 1."""
+    rows = np.arange(shape.rows_a_frame if shape.frames else 1)
+    w4 = -(-shape.w2 // 2)
+    y, x = 2 * (rows // 4 // w4) + rows // 2 % 2, 2 * (rows // 4 % w4) + rows % 2
+    dy, dx = np.divmod(np.arange(9), 3)
+    y, x = 2 * y[:, None] + dy - 1, 2 * x[:, None] + dx - 1
+    inside = (y >= 0) & (y < shape.h) & (x >= 0) & (x < shape.w)
+    positions = 2 * y / max(shape.h - 1, 1) - 1, 2 * x / max(shape.w - 1, 1) - 1
+    features = np.stack([inside, *(inside * position for position in positions)], axis=-1).reshape(len(rows), 27)
+    return jnp.asarray(np.pad(features, [(0, 0), (0, FEATURES - 27)]) + (np.arange(FEATURES) == 27), dtype)
+
+
+def gather(ref, row: Int[Array, " R"], mask: Bool[Array, " R"]) -> Float[Array, "R c"]:
+    channel = jnp.arange(ref.shape[1])[None, :]
+    return triton.load(ref.at[row[:, None], channel], mask=mask[:, None], other=0)
