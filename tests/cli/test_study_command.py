@@ -87,7 +87,6 @@ def test_help_says_enough(command):
         assert word in out
 
 
-@pytest.mark.slow
 def test_smoke(command, tmp_path):
     """All methods from nothing to the page, as a user types it."""
     code, out, err = command("study", "smoke")
