@@ -111,9 +111,9 @@ def recognise(study: Study, config: Config, where: str) -> tuple[Cell, ...]:
             f"{where} has {config.method} on {domain or 'data of its own'}, which {study.name} does not ask for"
         )
     _check_sizes(study, config, domain, where)
+    presets = {name: hparams_of(config.method, name, domain) for name in study.presets(domain, config.method)}
     cells = []
     for n, member in enumerate(config.members):
-        presets = {name: hparams_of(config.method, name, domain) for name in study.presets(domain, config.method)}
         differing = {name: _differences(member.hparams, hparams) for name, hparams in presets.items()}
         nearest = min(differing, key=lambda name: len(differing[name]))
         if differing[nearest]:

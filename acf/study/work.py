@@ -152,11 +152,14 @@ def adopt(study: Study, out: str | Path, runs: tuple[str | Path, ...]) -> list[s
 
 @contextmanager
 def _held(study: Study, out: Path) -> Iterator[list[Record]]:
-    """The directory of the study, for this process alone, and the records in it. Data and weights are not committed."""
+    """The directory of the study, for this process alone, and the records in it.
+
+    Data and weights are not committed, nor is the page, which holds what the README beside it says.
+    """
     read_records(study, out)  # before anything is written there
     with exclusive_lock(out):
         if not (out / ".gitignore").exists():
-            write_atomic(out / ".gitignore", "/data/\n/runs/\n.lock\n")
+            write_atomic(out / ".gitignore", "/data/\n/runs/\n/report.html\n.lock\n")
         yield read_records(study, out)
 
 

@@ -102,7 +102,7 @@ _EPOCHS = {"doorkey": 100}  # 200 for the others
 
 # About 3,600 steps of a small network: some seeds need 2,500 to lock on.
 QUICK: dict[str, Any] = {"transitions": 40_000, "depth": 8, "hidden": 64, "epochs": 13}
-# A decoder makes a sample four times as dear: fewer epochs, but as many steps.
+# A decoder makes a sample dearer: fewer epochs of smaller batches, about as many steps.
 _QUICK_DECODER = {"epochs": 6, "batch_size": 64}
 # Given Grid2D's true x and y, a decoder with 64 hidden units takes 600 steps for what one with 256 does in 400.
 _QUICK_DMS = _QUICK_DECODER | {"hidden": 256}

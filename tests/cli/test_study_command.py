@@ -39,7 +39,7 @@ def test_adopt_then_report(command, mine, runs, tmp_path):
     assert record["scores"]["members"] == json.loads((tmp_path / "copy/lamp/scores.json").read_text())["members"]
     names = {f"traversal-{kind}-lamp-acf-quick-seed3.{ext}" for kind in ("mean", "samples") for ext in ("png", "csv")}
     assert names <= {file.name for file in (here / "figures").iterdir()}
-    assert (here / ".gitignore").read_text().split() == ["/data/", "/runs/", ".lock"]
+    assert (here / ".gitignore").read_text().split() == ["/data/", "/runs/", "/report.html", ".lock"]
 
     shutil.rmtree("copy")
     (here / "README.md").unlink()

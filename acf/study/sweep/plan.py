@@ -64,9 +64,9 @@ class Plan:
 def check(plan: Plan) -> None:
     """Everything that can be wrong before any data is seen."""
     method = get(plan.method)
-    for name, value, least in (("samples", plan.samples, 1), ("seeds", plan.seeds, 1)):
-        if value < least:
-            raise AcfError(f"expected --{name} of at least {least}, got {value}")
+    for name, value in (("samples", plan.samples), ("seeds", plan.seeds)):
+        if value < 1:
+            raise AcfError(f"expected --{name} of at least 1, got {value}")
     if not 0 <= plan.seed < 2**31 - plan.seeds:
         raise AcfError(f"expected --seed from 0 to 2^31 - 1, got {plan.seed}")
     if plan.latents is not None and plan.latents < 1:
