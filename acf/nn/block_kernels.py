@@ -1,9 +1,10 @@
-"""The GPU kernels of an encoder block: what a program does with its tile of output pixels.
+"""The GPU kernels of encoder and decoder blocks: what a program does with its tile of pixels.
 
-Forward: convolution, norm, SiLU and both residual layers. Backward: the same from the convolution's output on, and back
-down to it; then the gradients of the convolution's weights and of its input.
+Forward: convolution (or its transpose), norm, SiLU and both residual layers. Backward: the same from the convolution's
+output on, and back down to it; then the gradients of the convolution's weights and of its input.
 """
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import jax
@@ -18,21 +19,32 @@ from acf.nn.kernel import fast_tanh
 EPSILON = 1e-6  # nnx.RMSNorm's
 
 
-def forward_kernel(x_ref, features_ref, matrices_ref, scale_ref, x0_ref, out_ref, *, shape: Shape, tiles: Tiles):
-    tile = pl.program_id(0)
+def forward_kernel(
+    x_ref, features_ref, conv_ref, squares_ref, scale_ref, x0_ref, out_ref, *, shape: Shape, tiles: Tiles
+):
+    tile, dtype = pl.program_id(0), out_ref.dtype
     here = pl.ds(tile * tiles.rows, tiles.rows)
-    weights = Packed(matrices_ref, scale_ref, shape)
-    x0 = _conv(read_inputs(x_ref, features_ref, find_pixels(tile, shape, tiles), shape, out_ref.dtype), weights)
-    x0_ref[here, :] = x0.astype(x0_ref.dtype)
-    out_ref[here, :] = _chain(x0, weights, out_ref.dtype).out.astype(out_ref.dtype)
+    inputs = read_inputs(x_ref, features_ref, find_pixels(tile, shape, tiles), shape, dtype)
+    x0 = _conv(inputs, conv_ref)
+    x0_ref[here, :] = x0.astype(dtype)
+    out_ref[here, :] = _chain(x0, Residuals(squares_ref, scale_ref, shape.channels), dtype).out.astype(dtype)
+
+
+def up_kernel(x_ref, conv_ref, squares_ref, scale_ref, x0_ref, out_ref, *, shape: Shape, tiles: Tiles):
+    """A decoder's block. `shape` is that of the convolution which it transposes."""
+    here, dtype = pl.ds(pl.program_id(0) * tiles.rows, tiles.rows), out_ref.dtype
+    weights = Residuals(squares_ref, scale_ref, shape.channels_in)
+    for n, x0 in enumerate(_transposed(x_ref, conv_ref, shape, tiles)):
+        x0_ref[here, n, :] = x0.astype(dtype)
+        out_ref[here, n, :] = _chain(x0, weights, dtype).out.astype(dtype)
 
 
 def backward_kernel(
-    x0_ref, matrices_ref, scale_ref, g_ref, d_ref, inputs_ref, slopes_ref, d_scale_ref, *, shape: Shape, tiles: Tiles
+    x0_ref, squares_ref, scale_ref, g_ref, d_ref, inputs_ref, slopes_ref, d_scale_ref, *, shape: Shape, tiles: Tiles
 ):
     tile, dtype = pl.program_id(0), d_ref.dtype
     here = pl.ds(tile * tiles.rows, tiles.rows)
-    weights = Packed(matrices_ref, scale_ref, shape)
+    weights = Residuals(squares_ref, scale_ref, shape.channels)
     at = _chain(x0_ref[here, :].astype(jnp.float32), weights, dtype)
     inputs_ref[0, here, :] = at.x1
     inputs_ref[1, here, :] = at.x2
@@ -80,46 +92,30 @@ def conv_weights_kernel(x_ref, d_ref, _, out_ref, *, shape: Shape, tiles: Tiles)
     out_ref[me, tap] = jax.lax.fori_loop(0, mine, add_tile, jnp.zeros(out_ref.shape[2:], jnp.float32))
 
 
-def conv_input_kernel(d_ref, matrices_ref, out_ref, *, shape: Shape, tiles: Tiles):
-    """The gradient of the four input pixels of each 2x2 cell: an odd pixel is seen by two taps, an even one by one."""
-    start, I = pl.program_id(0) * tiles.rows, out_ref.shape[2]  # noqa: E741
-    cell = start + jnp.arange(tiles.rows)
-    n, y, x = cell // (shape.h2 * shape.w2), cell // shape.w2 % shape.h2, cell % shape.w2
-    around = {}
-    for below in (0, 1):
-        for right in (0, 1):
-            mask = (cell < shape.cells) & (y + below < shape.h2) & (x + right < shape.w2)
-            row = jnp.where(mask, row_of(n, y + below, x + right, shape.h2, shape.w2), 0)
-            around[below, right] = gather(d_ref, row, mask)
-    seen_by = {0: [(1, 0)], 1: [(0, 1), (2, 0)]}  # an input's parity: (tap, how far below or right its output is)
-    for odd_y in (0, 1):
-        for odd_x in (0, 1):
-            total = sum(
-                triton.dot(around[below, right], matrices_ref[pl.ds((3 * dy + dx) * I, I), :], trans_b=True)
-                for dy, below in seen_by[odd_y]
-                for dx, right in seen_by[odd_x]
-            )
-            out_ref[pl.ds(start, tiles.rows), 2 * odd_y + odd_x, :] = jnp.asarray(total).astype(out_ref.dtype)
+def conv_input_kernel(d_ref, conv_ref, out_ref, *, shape: Shape, tiles: Tiles):
+    """The gradient of the convolution's input."""
+    here = pl.ds(pl.program_id(0) * tiles.rows, tiles.rows)
+    for n, total in enumerate(_transposed(d_ref, conv_ref, shape, tiles)):
+        out_ref[here, n, :] = total.astype(out_ref.dtype)
 
 
-class Packed(NamedTuple):
-    """A block's weights inside a kernel, read where they are used: all at once they would not fit in shared memory."""
+def conv_kernel(x_ref, conv_ref, out_ref, *, shape: Shape, tiles: Tiles):
+    """The convolution alone: the gradient of a transposed one's input."""
+    tile, dtype = pl.program_id(0), out_ref.dtype
+    inputs = read_inputs(x_ref, None, find_pixels(tile, shape, tiles), shape, dtype)
+    out_ref[pl.ds(tile * tiles.rows, tiles.rows), :] = _conv(inputs, conv_ref).astype(dtype)
 
-    matrices: Any
+
+class Residuals(NamedTuple):
+    """Weights inside a kernel, read where they are used: all at once they would not fit in shared memory."""
+
+    squares: Any  # of both residual layers, one below the other
     scale: Any
-    shape: Shape
-
-    def conv(self, n: int) -> Float[Array, "i O"]:
-        """For the n-th of the convolution's inputs."""
-        if self.shape.frames:
-            return self.matrices[pl.ds(n * LINE, FEATURES if n == 3 else LINE), :]
-        width = padded(self.shape.channels_in)
-        return self.matrices[pl.ds(n * width, width), :]
+    channels: int
 
     def square(self, n: int) -> Float[Array, "O O"]:
-        """Of the first or second residual layer."""
         width = self.scale.shape[0]
-        return self.matrices[pl.ds(self.shape.conv_rows + n * width, width), :]
+        return self.squares[pl.ds(n * width, width), :]
 
 
 class Chain(NamedTuple):
@@ -135,8 +131,8 @@ class Chain(NamedTuple):
     out: Float[Array, "R O"]
 
 
-def _chain(x0: Float[Array, "R O"], weights: Packed, dtype: Any) -> Chain:
-    r = jax.lax.rsqrt((x0 * x0).sum(1) / weights.shape.channels + EPSILON)[:, None]
+def _chain(x0: Float[Array, "R O"], weights: Residuals, dtype: Any) -> Chain:
+    r = jax.lax.rsqrt((x0 * x0).sum(1) / weights.channels + EPSILON)[:, None]
     hat = x0 * r
     x1, slope = _silu(hat * weights.scale[:][None, :])
     is_constant = jnp.arange(x0.shape[1])[None, :] == x0.shape[1] - 1
@@ -154,6 +150,35 @@ def _silu(x: Float[Array, "R O"]) -> tuple[Float[Array, "R O"], Float[Array, "R 
     return silu, s + silu * (1 - s)
 
 
-def _conv(inputs: list[Float[Array, "R _"]], weights: Packed) -> Float[Array, "R O"]:
-    products = [triton.dot(x, weights.conv(n)) for n, x in enumerate(inputs)]
-    return sum(products[1:], products[0])
+def _conv(inputs: list[Float[Array, "R _"]], conv_ref: Any) -> Float[Array, "R O"]:
+    """Each input with the rows of the weights that belong to it."""
+    total, row = None, 0
+    for x in inputs:
+        product = triton.dot(x, conv_ref[pl.ds(row, x.shape[1]), :])
+        total, row = product if total is None else total + product, row + x.shape[1]
+    return jnp.asarray(total)
+
+
+def _transposed(d_ref: Any, conv_ref: Any, shape: Shape, tiles: Tiles) -> Iterator[Float[Array, "R I"]]:
+    """The convolution's transpose at the four pixels of each 2x2 cell, in their order.
+
+    An odd pixel is seen by two taps, an even one by one.
+    """
+    I = padded(shape.channels_in)  # noqa: E741
+    cell = pl.program_id(0) * tiles.rows + jnp.arange(tiles.rows)
+    n, y, x = cell // (shape.h2 * shape.w2), cell // shape.w2 % shape.h2, cell % shape.w2
+    around = {}
+    for below in (0, 1):
+        for right in (0, 1):
+            mask = (cell < shape.cells) & (y + below < shape.h2) & (x + right < shape.w2)
+            row = jnp.where(mask, row_of(n, y + below, x + right, shape.h2, shape.w2), 0)
+            around[below, right] = gather(d_ref, row, mask)
+    seen_by = {0: [(1, 0)], 1: [(0, 1), (2, 0)]}  # an input's parity: (tap, how far below or right its output is)
+    for odd_y in (0, 1):
+        for odd_x in (0, 1):
+            products = [
+                triton.dot(around[below, right], conv_ref[pl.ds((3 * dy + dx) * I, I), :], trans_b=True)
+                for dy, below in seen_by[odd_y]
+                for dx, right in seen_by[odd_x]
+            ]
+            yield sum(products[1:], products[0])

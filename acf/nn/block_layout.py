@@ -1,4 +1,4 @@
-"""Where the pixels of an encoder block lie, and how a GPU kernel reads them.
+"""Where the pixels of an encoder or decoder block lie, and how a GPU kernel reads them.
 
 - Between blocks, pixels lie in the order of the 2x2 cells that the next convolution steps over,
   (n, y // 2, x // 2, y % 2, x % 2), so that a tile of its gradients is contiguous.
@@ -61,7 +61,7 @@ class Shape(NamedTuple):
 
     @property
     def conv_rows(self) -> int:
-        """Of the packed weights: the convolution's come first."""
+        """Of the convolution's packed weights."""
         return 3 * LINE + FEATURES if self.frames else 9 * padded(self.channels_in)
 
 
@@ -85,6 +85,22 @@ def find_pixels(tile: Int[Array, ""], shape: Shape, tiles: Tiles) -> Pixels:
 def row_of(n: Array, y: Array, x: Array, h: int, w: int) -> Array:
     """Where a pixel of an h x w image lies in the order of cells."""
     return ((n * -(-h // 2) + y // 2) * -(-w // 2) + x // 2) * 4 + y % 2 * 2 + x % 2
+
+
+def to_rows(x: Float[Array, "N h w c"], width: int) -> Float[Array, "rows width"]:
+    """An image's pixels in the order of cells, the channels padded with zeros; rows to fill the last tile."""
+    N, h, w, c = x.shape
+    h2, w2 = -(-h // 2), -(-w // 2)
+    x = jnp.pad(x, ((0, 0), (0, 2 * h2 - h), (0, 2 * w2 - w), (0, width - c)))
+    x = x.reshape(N, h2, 2, w2, 2, width).transpose(0, 1, 3, 2, 4, 5).reshape(-1, width)
+    return jnp.pad(x, ((0, tiled(len(x)) - len(x)), (0, 0)))
+
+
+def from_rows(x: Float[Array, "rows width"], N: int, h: int, w: int, channels: int) -> Float[Array, "N h w c"]:
+    """The way back."""
+    h2, w2 = -(-h // 2), -(-w // 2)
+    x = x[: N * h2 * w2 * 4].reshape(N, h2, w2, 2, 2, -1).transpose(0, 1, 3, 2, 4, 5)
+    return x.reshape(N, 2 * h2, 2 * w2, -1)[:, :h, :w, :channels]
 
 
 def padded(channels: int) -> int:

@@ -12,16 +12,22 @@ from flax import nnx
 from jaxtyping import Array, Float
 
 
-class Weights(NamedTuple):
-    """Of one `Down`."""
+class ResidualWeights(NamedTuple):
+    """Of `Residuals`, for the GPU kernels, which know nothing of modules."""
 
-    conv: Float[Array, "9*i o"]
-    conv_bias: Float[Array, " o"]
     scale: Float[Array, " o"]
     first: Float[Array, "o o"]
     first_bias: Float[Array, " o"]
     second: Float[Array, "o o"]
     second_bias: Float[Array, " o"]
+
+
+class Weights(NamedTuple):
+    """Of one `Down`, or one `Up`, which has no `conv_bias`."""
+
+    conv: Float[Array, "m n"]
+    conv_bias: Float[Array, " o"] | None
+    residuals: ResidualWeights
 
 
 class Residuals(nnx.Module):
@@ -37,6 +43,12 @@ class Residuals(nnx.Module):
             x = x + jax.nn.silu(layer(x))
         return x
 
+    @property
+    def weights(self) -> ResidualWeights:
+        first, second = self.layers
+        leaves = (self.norm.scale, first.kernel, first.bias, second.kernel, second.bias)
+        return ResidualWeights(*(leaf[...] for leaf in leaves if leaf is not None))
+
 
 class Down(nnx.Module):
     """Stride-2 3x3 convolution and residual layers: [N, h, w, i] to [N, ⌈h/2⌉, ⌈w/2⌉, o]."""
@@ -51,29 +63,24 @@ class Down(nnx.Module):
 
     @property
     def weights(self) -> Weights:
-        """For the GPU kernels, which know nothing of modules."""
-        conv, (first, second) = self.conv, self.residuals.layers
-        leaves = (
-            conv.kernel,
-            conv.bias,
-            self.residuals.norm.scale,
-            first.kernel,
-            first.bias,
-            second.kernel,
-            second.bias,
-        )
-        return Weights(*(leaf[...] for leaf in leaves if leaf is not None))
+        assert self.conv.bias is not None
+        return Weights(self.conv.kernel[...], self.conv.bias[...], self.residuals.weights)
 
 
 class Up(nnx.Module):
     """The transpose of `Down`: [N, h, w, i] to [N, 2h, 2w, o]."""
 
     def __init__(self, channels_in: int, channels: int, *, dtype, rngs: nnx.Rngs):
+        self.channels_in = channels_in
         self.conv = nnx.Linear(channels_in, 9 * channels, use_bias=False, dtype=dtype, rngs=rngs)
         self.residuals = Residuals(channels, dtype=dtype, rngs=rngs)
 
     def __call__(self, x: Float[Array, "N h w i"]) -> Float[Array, "N H W o"]:
         return self.residuals(overlap_add(self.conv(x)))
+
+    @property
+    def weights(self) -> Weights:
+        return Weights(self.conv.kernel[...], None, self.residuals.weights)
 
 
 def patches(x: Float[Array, "N h w c"]) -> Float[Array, "N h2 w2 9*c"]:
@@ -86,10 +93,16 @@ def patches(x: Float[Array, "N h w c"]) -> Float[Array, "N h2 w2 9*c"]:
 
 def overlap_add(y: Float[Array, "N h w c9"]) -> Float[Array, "N 2*h 2*w c"]:
     """The transpose of `patches` for even sizes: nine taps a pixel, laid out two apart and added."""
-    zero = jnp.zeros((), y.dtype)
-    taps = jnp.split(y, 9, axis=-1)
-    full = sum(
-        jax.lax.pad(tap, zero, ((0, 0, 0), (r, 2 - r, 1), (c, 2 - c, 1), (0, 0, 0)))
-        for tap, (r, c) in zip(taps, [(r, c) for r in range(3) for c in range(3)], strict=True)
-    )
-    return jnp.asarray(full)[:, 1:, 1:]
+    N, h, w, _ = y.shape
+    taps = y.reshape(N, h, w, 3, 3, -1)
+    lines = jnp.stack(_even_and_odd(taps[:, :, :, 0], taps[:, :, :, 1], taps[:, :, :, 2], axis=1), axis=2)
+    pixels = jnp.stack(_even_and_odd(lines[..., 0, :], lines[..., 1, :], lines[..., 2, :], axis=3), axis=4)
+    return pixels.reshape(N, 2 * h, 2 * w, -1)
+
+
+def _even_and_odd(before: Array, here: Array, after: Array, axis: int) -> tuple[Array, Array]:
+    """Along one axis a pixel's taps fall on 2y - 1, 2y and 2y + 1: what falls on 2y, and on 2y + 1 from two pixels."""
+    n = before.shape[axis]
+    next_before = jax.lax.slice_in_dim(before, 1, n, axis=axis)
+    zeros = [(0, 1 if a == axis else 0) for a in range(before.ndim)]
+    return here, after + jnp.pad(next_before, zeros)

@@ -1,13 +1,16 @@
 """From latents to frames: the encoder mirrored, for methods that reconstruct."""
 
-from itertools import pairwise
+from itertools import dropwhile, pairwise
 
 import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float, UInt8
 
+from acf.nn import up_pallas
+from acf.nn.block_calls import WIDEST
 from acf.nn.blocks import Up, overlap_add
 from acf.nn.encoder import MIN_RESOLUTION
+from acf.nn.kernel import Kernel, chosen
 from acf.nn.mlp import MLP
 
 PACE = 100.0  # of the mean frame, against the networks
@@ -31,9 +34,12 @@ class Decoder(nnx.Module):
         depth: int = 24,
         hidden: int = 256,
         dtype=jnp.float32,
+        kernel: Kernel = "auto",
         rngs: nnx.Rngs,
     ):
         self.frame_shape = frame_shape
+        self.dtype = dtype
+        self.kernel: Kernel = kernel
         h, w, c = frame_shape
         h, w, channels = -(-h // 2), -(-w // 2), depth
         widths = [channels]
@@ -49,10 +55,19 @@ class Decoder(nnx.Module):
 
     def __call__(self, z: Float[Array, "N d"]) -> Float[Array, "N H W C"]:
         x = self.head(z).reshape(len(z), *self.smallest)
-        for block in self.blocks:
+        fused = self._fused()
+        for block in self.blocks[: len(self.blocks) - len(fused)]:
             x = block(x)
+        if fused:
+            x = up_pallas.decode(x, [block.weights for block in fused], self.dtype)
         pixels = overlap_add(self.to_pixels(x.astype(jnp.float32)))
         return jnp.tanh(centre_crop(pixels, self.frame_shape) + PACE * self.bias[...])
+
+    def _fused(self) -> list[Up]:
+        """The last blocks, as far as the GPU kernels can take them. They compute in bfloat16."""
+        if chosen(self.kernel) != "pallas" or self.dtype != jnp.bfloat16:
+            return []
+        return list(dropwhile(lambda block: block.channels_in >= WIDEST, self.blocks))
 
 
 def as_pixels(frames: UInt8[Array, "*N H W C"]) -> Float[Array, "*N H W C"]:

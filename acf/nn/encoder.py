@@ -6,7 +6,8 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float, UInt8
 
-from acf.nn import blocks_pallas
+from acf.nn import down_pallas
+from acf.nn.block_calls import WIDEST
 from acf.nn.blocks import Down
 from acf.nn.kernel import Kernel, chosen
 from acf.nn.mlp import MLP
@@ -47,7 +48,7 @@ class Encoder(nnx.Module):
         fused = self._fused()
         x = frames if fused else with_positions(frames.astype(self.dtype) / 127.5 - 1)
         if fused:
-            x = blocks_pallas.encode(frames, [block.weights for block in fused], self.dtype)
+            x = down_pallas.encode(frames, [block.weights for block in fused], self.dtype)
         for block in self.blocks[len(fused) :]:
             x = block(x)
         z = self.head(x.reshape(len(x), -1)).astype(jnp.float32)
@@ -57,7 +58,7 @@ class Encoder(nnx.Module):
         """The first blocks, as far as the GPU kernels can take them. They compute in bfloat16."""
         if chosen(self.kernel) != "pallas" or self.dtype != jnp.bfloat16:
             return []
-        return list(takewhile(lambda block: block.channels < blocks_pallas.WIDEST, self.blocks))
+        return list(takewhile(lambda block: block.channels < WIDEST, self.blocks))
 
 
 def with_positions(x: Float[Array, "N H W C"]) -> Float[Array, "N H W C2"]:

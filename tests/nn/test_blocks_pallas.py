@@ -1,4 +1,6 @@
-"""The encoder's blocks as GPU kernels, interpreted: equal to the plain ones, values and gradients."""
+"""The blocks of encoder and decoder as GPU kernels, interpreted: equal to the plain ones, values and gradients."""
+
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -7,13 +9,13 @@ import pytest
 from cuda import lower_for_cuda
 from flax import nnx
 
-from acf.nn import Encoder, blocks_pallas
-from acf.nn.blocks import Down, Weights
+from acf.nn import Decoder, Encoder, down_pallas, up_pallas
+from acf.nn.blocks import Down, ResidualWeights, Up, Weights
 from acf.nn.encoder import with_positions
 
 
-def chain_of_blocks(with_weights, channels):
-    make = [lambda i=i, o=o: Down(i, o, dtype=jnp.float32, rngs=nnx.Rngs(0)) for i, o in channels]
+def chain_of_blocks(with_weights, channels, Block: Any = Down):
+    make = [lambda i=i, o=o: Block(i, o, dtype=jnp.float32, rngs=nnx.Rngs(0)) for i, o in channels]
     return nnx.split(nnx.List([with_weights(block, seed) for seed, block in enumerate(make)]))
 
 
@@ -25,7 +27,7 @@ def plain(graph, state, frames):
 
 
 def fused(graph, state, frames):
-    return blocks_pallas.encode(frames, [block.weights for block in nnx.merge(graph, state)], jnp.float32)
+    return down_pallas.encode(frames, [block.weights for block in nnx.merge(graph, state)], jnp.float32)
 
 
 def frames_of(size, seed=0):
@@ -40,15 +42,39 @@ def frames_of(size, seed=0):
 def test_value_and_gradient(with_weights, size, channels):
     widths = list(zip([size[-1] + 2, *channels], channels, strict=False))
     graph, state = chain_of_blocks(with_weights, widths)
-    frames = frames_of(size)
-    expected = jax.jit(plain)(graph, state, frames)
-    found = jax.jit(fused)(graph, state, frames)
+    compare(graph, state, plain, fused, frames_of(size))
+
+
+# Sizes that are odd, and one pixel; widths at and below a power of two.
+@pytest.mark.parametrize(
+    ("size", "channels"),
+    [((2, 3, 5, 15), (16,)), ((9, 1, 2, 7), (5, 3))],
+)
+def test_value_and_gradient_of_a_decoder(with_weights, size, channels):
+    graph, state = chain_of_blocks(with_weights, list(zip([size[-1], *channels], channels, strict=False)), Up)
+
+    def plain(graph, state, x):
+        for block in nnx.merge(graph, state):
+            x = block(x)
+        return x
+
+    def fused(graph, state, x):
+        return up_pallas.decode(x, [block.weights for block in nnx.merge(graph, state)], jnp.float32)
+
+    x = jnp.asarray(np.random.default_rng(0).normal(size=size), jnp.float32)
+    compare(graph, state, plain, fused, x, argnums=(1, 2))
+
+
+def compare(graph, state, plain, fused, x, argnums=(1,)):
+    """Values, and gradients by the weights and, where it has one, the input."""
+    expected = jax.jit(plain)(graph, state, x)
+    found = jax.jit(fused)(graph, state, x)
     assert found.shape == expected.shape
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
     g = jnp.asarray(np.random.default_rng(1).normal(size=expected.shape), jnp.float32)
 
-    def gradient(encode):
-        return jax.jit(jax.grad(lambda state: (encode(graph, state, frames) * g).sum()))(state)
+    def gradient(code):
+        return jax.jit(jax.grad(lambda *args: (code(*args) * g).sum(), argnums))(graph, state, x)
 
     def close(a, b):
         np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-5 * float(abs(b).max()))
@@ -72,20 +98,23 @@ def test_members_do_not_mix(with_weights):
         jax.tree.map(lambda a, b, n=n: np.testing.assert_allclose(a[n], b, rtol=1e-4, atol=1e-4), both, alone)
 
 
-def test_the_encoder_uses_them_in_bfloat16_alone(monkeypatch):
+def test_networks_use_them_in_bfloat16_alone():
     """And only as far as they go: a wide block is left to plain JAX."""
 
     def fused(depth, dtype, kernel):
+        sizes = {"depth": depth, "hidden": 4, "dtype": dtype, "kernel": kernel}
         made = nnx.eval_shape(
-            lambda: Encoder((32, 32, 3), 2, depth=depth, hidden=4, dtype=dtype, kernel=kernel, rngs=nnx.Rngs(0))
+            lambda: nnx.List(
+                [Encoder((32, 32, 3), 2, **sizes, rngs=nnx.Rngs(0)), Decoder(2, (32, 32, 3), **sizes, rngs=nnx.Rngs(0))]
+            )
         )
-        return len(made._fused())
+        return [len(network._fused()) for network in made]
 
-    assert fused(24, jnp.bfloat16, "pallas") == 3
-    assert fused(48, jnp.bfloat16, "pallas") == 2
-    assert fused(24, jnp.float32, "pallas") == 0
-    assert fused(24, jnp.bfloat16, "xla") == 0
-    assert fused(24, jnp.bfloat16, "auto") == 0  # there is no GPU here
+    assert fused(24, jnp.bfloat16, "pallas") == [3, 2]
+    assert fused(48, jnp.bfloat16, "pallas") == [2, 1]
+    assert fused(24, jnp.float32, "pallas") == [0, 0]
+    assert fused(24, jnp.bfloat16, "xla") == [0, 0]
+    assert fused(24, jnp.bfloat16, "auto") == [0, 0]  # there is no GPU here
 
 
 def test_the_whole_encoder_agrees_in_bfloat16(with_weights):
@@ -102,17 +131,56 @@ def test_the_whole_encoder_agrees_in_bfloat16(with_weights):
     assert expected.std() > 0.1
 
 
-def test_the_kernels_compile_for_a_gpu(monkeypatch):
+def test_the_whole_decoder_agrees_in_bfloat16(with_weights):
+    """To bfloat16's rounding; the first block here is plain."""
+
+    def decoder(kernel):
+        sizes = {"depth": 64, "hidden": 8, "dtype": jnp.bfloat16, "kernel": kernel}
+        made = with_weights(lambda: Decoder(3, (32, 32, 3), **sizes, rngs=nnx.Rngs(0)))
+        made.bias[...] = jnp.zeros_like(made.bias[...])
+        return made
+
+    z = jnp.asarray(np.random.default_rng(0).normal(size=(4, 3)), jnp.float32)
+    found, expected = (np.asarray(decoder(kernel)(z)) for kernel in ("pallas", "xla"))
+    np.testing.assert_allclose(found, expected, atol=0.05)
+    assert expected.std() > 0.1
+
+
+@pytest.fixture
+def paper_weights():
+    """`paper_weights(m, n, o, bias)`: of one block of five members, whose convolution [m, n] makes o channels."""
+
+    def weights(m, n, o, bias):
+        def shaped(*shape) -> Any:
+            return jax.ShapeDtypeStruct((5, *shape), jnp.float32)
+
+        residuals = ResidualWeights(*(shaped(*shape) for shape in [(o,), (o, o), (o,), (o, o), (o,)]))
+        return Weights(shaped(m, n), shaped(o) if bias else None, residuals)
+
+    return weights
+
+
+def test_the_kernels_compile_for_a_gpu(monkeypatch, paper_weights):
     """As far as that goes without one: down to Triton, in the paper's sizes, for a population."""
 
-    def weights(i, o):
-        shapes = ((9 * i, o), (o,), (o,), (o, o), (o,), (o, o), (o,))
-        return Weights(*(jax.ShapeDtypeStruct((5, *shape), jnp.float32) for shape in shapes))  # pyright: ignore
-
     def gradient(frames, blocks):
-        return jax.grad(lambda blocks: blocks_pallas.encode(frames, blocks, jnp.bfloat16).sum().astype(float))(blocks)
+        return jax.grad(lambda blocks: down_pallas.encode(frames, blocks, jnp.bfloat16).sum().astype(float))(blocks)
 
     frames = jax.ShapeDtypeStruct((5, 256, 32, 32, 3), jnp.uint8)
-    text = lower_for_cuda(monkeypatch, jax.vmap(gradient), frames, [weights(5, 24), weights(24, 48), weights(48, 96)])
+    blocks = [paper_weights(9 * i, o, o, bias=True) for i, o in ((5, 24), (24, 48), (48, 96))]
+    text = lower_for_cuda(monkeypatch, jax.vmap(gradient), frames, blocks)
     for name in ("forward_kernel_24", "backward_kernel_96", "conv_input_kernel_48", "frame_weights_kernel_24"):
+        assert name in text
+
+
+def test_the_decoders_kernels_compile_for_a_gpu(monkeypatch, paper_weights):
+    def gradient(x, blocks):
+        return jax.grad(lambda *args: up_pallas.decode(*args, dtype=jnp.bfloat16).sum().astype(float), (0, 1))(
+            x, blocks
+        )
+
+    x = jax.ShapeDtypeStruct((5, 256, 4, 4, 96), jnp.float32)
+    blocks = [paper_weights(i, 9 * o, o, bias=False) for i, o in ((96, 48), (48, 24))]
+    text = lower_for_cuda(monkeypatch, jax.vmap(gradient), x, blocks)
+    for name in ("up_kernel_96", "up_kernel_48", "conv_kernel_96", "backward_kernel_24", "conv_weights_kernel_48"):
         assert name in text
