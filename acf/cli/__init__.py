@@ -3,6 +3,8 @@
 Nothing heavy is imported before the arguments are read, so that `acf --help` answers at once.
 """
 
+import atexit
+import gc
 import sys
 from typing import Annotated, NoReturn
 
@@ -46,6 +48,7 @@ def main(args: list[str] | None = None) -> None:
     from acf.terminal import show_warnings_plainly
 
     show_warnings_plainly()
+    atexit.register(gc.freeze)  # or Python spends a good part of a second on cycles in memory that goes anyway
     try:
         command.run()
     except (AcfError, OSError) as error:

@@ -4,10 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Array, Float, Real
-from scipy.stats import rankdata
 
 from acf.metrics.checks import check_columns
-from acf.metrics.mcc import unit
+from acf.metrics.mcc import ranks, unit
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,10 +37,10 @@ def udr(z: Real[Array | np.ndarray, "members n d"]) -> UDR:
     z = np.asarray(z)
     if z.ndim != 3 or len(z) < 2:
         raise ValueError(f"z must be [members, n, d] with at least 2 members, got shape {z.shape}")
-    ranks = [unit(rankdata(check_columns(f"z of member {m}", member, "latent"), axis=0)) for m, member in enumerate(z)]
+    ranked = [unit(ranks(check_columns(f"z of member {m}", member, "latent"))) for m, member in enumerate(z)]
     agreement = np.zeros((len(z), len(z)))
     for m, n in zip(*np.triu_indices(len(z), 1), strict=True):
-        R = np.abs(ranks[m].T @ ranks[n])
+        R = np.abs(ranked[m].T @ ranked[n])
         agreement[m, n] = agreement[n, m] = (_clarity(R).mean() + _clarity(R.T).mean()) / 2
     of_member = agreement.sum(axis=1) / (len(z) - 1)
     return UDR(float(of_member.mean()), agreement, of_member)

@@ -119,12 +119,14 @@ def load(run: str | Path, member: int = 0) -> Trained:
     if not directory.is_finished(config):
         raise AcfError(f"{run} is not finished: run the same `acf train` or `acf run` command again to go on")
     learner = _learner(config.method, config.spec)
-    params, about = checkpoint.load(directory.model(member), jax.eval_shape(learner.init, jax.random.key(0)))
+    key = jax.eval_shape(jax.random.key, 0)  # a real one would be made on the device, by a program to compile
+    params, about = checkpoint.load(directory.model(member), jax.eval_shape(learner.init, key))
     return Trained(config, learner, params, about["seed"], about["diverged_at"])
 
 
 def encode_in_blocks(learner: Learner, params: Params, frames: np.ndarray) -> Float[np.ndarray, "N d"]:
     """One compiled program, whatever the number of frames: the last block is filled up."""
+    params = jax.device_put(params)  # once, not with every block
     out = []
     for first in range(0, max(len(frames), 1), ENCODE_BLOCK):
         block = np.asarray(frames[first : first + ENCODE_BLOCK])
