@@ -1,6 +1,6 @@
 """How the GPU kernels' work is best cut: every kernel of a step alone, with several tiles, timed on the device.
 
-The tables in `acf/nn/blocks_pallas.py` and the constants in `acf/nn/pairwise_pallas.py` come from this.
+The tables in `acf/nn/{block_calls,down_pallas}.py` and the constants in `acf/nn/pairwise_pallas.py` come from this.
 
 python benchmarks/tiles.py --members 5
 """
@@ -16,7 +16,8 @@ import jax
 import jax.numpy as jnp
 import tyro
 
-from acf.nn import block_kernels, blocks_pallas, pairwise_pallas
+from acf.nn import block_kernels, pairwise_pallas
+from acf.nn.block_calls import call as call_kernel
 from acf.nn.block_layout import Shape, Tiles, features_of, padded
 from acf.terminal import console, table
 
@@ -38,7 +39,10 @@ def block_calls(members: int):
         size = (members, shape.N * shape.h * shape.w)
         pixels = jax.random.randint(keys[0], (members, size[1] * 3), 0, 255).astype(jnp.uint8)
         x = pixels if shape.frames else jax.random.normal(keys[0], (*size, I)).astype(dt)
-        matrices = (jax.random.normal(keys[1], (members, shape.conv_rows + 2 * O, O)) / O**0.5).astype(dt)
+        conv, squares = (
+            (jax.random.normal(key, (members, rows, O)) / O**0.5).astype(dt)
+            for key, rows in zip(jax.random.split(keys[1]), (shape.conv_rows, 2 * O), strict=True)
+        )
         scale = jax.random.normal(keys[2], (members, O))
         g = jax.random.normal(keys[3], (members, shape.rows, O)).astype(dt)
         features = features_of(shape, dt)
@@ -46,19 +50,22 @@ def block_calls(members: int):
         two = jax.ShapeDtypeStruct((2, shape.rows, O), dt)
 
         def call(kernel, tiles, grid, out_shape, *args, shape=shape):
-            return blocks_pallas._call(kernel, shape, tiles, grid=grid, out_shape=out_shape)(*args)
+            return call_kernel(kernel, shape, tiles, grid=grid, out_shape=out_shape)(*args)
 
         for tiles in [Tiles(*cut) for cut in ROWS_AND_WARPS]:
             grid = (shape.rows // tiles.rows,)
             run = partial(call, block_kernels.forward_kernel, tiles, grid, [rows] * 2)
-            yield f"forward {o}", tiles, lambda x, m, s, run=run, f=features: run(x, f, m, s), (x, matrices, scale)
+            forward = lambda x, *weights, run=run, f=features: run(x, f, *weights)  # noqa: E731
+            yield f"forward {o}", tiles, forward, (x, conv, squares, scale)
             sums = jax.ShapeDtypeStruct((grid[0], O), jnp.float32)
             run = partial(call, block_kernels.backward_kernel, tiles, grid, [rows, two, two, sums])
-            yield f"backward {o}", tiles, run, (g, matrices, scale, g)
+            yield f"backward {o}", tiles, run, (g, squares, scale, g)
             if not shape.frames:
                 out = jax.ShapeDtypeStruct((shape.cells, 4, I), dt)
                 run = partial(call, block_kernels.conv_input_kernel, tiles, (shape.cells // tiles.rows,), out)
-                yield f"conv input {o}", tiles, run, (g, matrices)
+                yield f"conv input {o}", tiles, run, (g, conv)
+                run = partial(call, block_kernels.up_kernel, tiles, (shape.cells // tiles.rows,), [out] * 2)
+                yield f"up {o}", tiles, run, (g, conv, squares[:, : 2 * I, :I], scale[:, :I])
         for tiles in [Tiles(*cut) for cut in SHARED]:
             if shape.frames:
                 out = jax.ShapeDtypeStruct((tiles.programs, shape.conv_rows, O), jnp.float32)

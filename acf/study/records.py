@@ -48,12 +48,13 @@ def record_of(
     command: str | None = None,
     device: str | None = None,
     seconds: float | None = None,
+    device_seconds: float | None = None,
 ) -> dict[str, Any]:
     """A finished run as the record of a study; evaluated first where that has not been done.
 
     The preset of each member is recognised by its hyperparameters. A run that is scored needs only its `config.json`
     and `scores.json`; where it has no weights, or is of an older version, `seconds` and `device` say what these files
-    do not.
+    do not. `device_seconds` is the run's share of the device's time, where it had not all of it.
     """
     directory = RunDir(Path(run))
     config = directory.read_config()
@@ -75,6 +76,7 @@ def record_of(
         "device": device or about.get("device"),
         "versions": about.get("versions"),
         "training_seconds": seconds,
+        "device_seconds": seconds if device_seconds is None else device_seconds,
         "summary": _summaries(cells, scores["members"], of_members),
         "config": _portable(config),
         "scores": {name: value for name, value in scores.items() if name not in of_members},
@@ -85,6 +87,12 @@ def write_record(file: str | Path, content: dict[str, Any]) -> None:
     """A line for each thing in it."""
     lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(value)}" for name, value in content.items())
     write_atomic(file, f"{{\n{lines}\n}}\n")
+
+
+def leave_out_of_git(out: Path) -> None:
+    """What is large, or drawn again at any time: records, tables and figures are what is committed."""
+    if not (out / ".gitignore").exists():
+        write_atomic(out / ".gitignore", "/data/\n/runs/\n/report.html\n.lock\n")
 
 
 def read_records(study: Study, out: Path) -> list[Record]:

@@ -20,7 +20,7 @@ from acf.report.page import foot, whole
 from acf.report.score_figures import bars
 from acf.report.study_figures import method_heatmaps
 from acf.study.plan import Cell, Study
-from acf.study.records import TITLE, Record, read_records, seeds_in_words
+from acf.study.records import TITLE, Record, leave_out_of_git, read_records, seeds_in_words
 from acf.study.report import write_drawing
 from acf.study.traversals import FIGURES, traversal_name
 from acf.study.work import missing_cells
@@ -48,6 +48,7 @@ def report_study(study: Study, out: str | Path) -> tuple[Path, Path]:
         *_times(found),
         *_left(found),
     ]
+    leave_out_of_git(out)
     write_atomic(out / "README.md", markdown(title, blocks))
     write_atomic(out / "report.html", whole(title.replace("`", ""), body(title.replace("`", ""), blocks) + foot()))
     return out / "README.md", out / "report.html"
@@ -218,17 +219,16 @@ def _times(found: _Found) -> list[Block]:
     for record in found.records:
         content, n = record.content, len(record.cells)
         seconds = content["training_seconds"]
-        known = seconds is not None
+        share = content.get("device_seconds", seconds)
+        of_trial = share / n / (60 * theirs["minutes"]) if share and found.study.is_the_papers_size else None
         rows.append(
             (
                 record.file.stem,
                 str(n),
                 content["device"] or "not recorded",
-                f"{seconds:.0f} s" if known else "not recorded",
-                f"{seconds / n:.1f} s" if known else "–",
-                f"{100 * seconds / n / (60 * theirs['minutes']):.1f} %"
-                if known and found.study.is_the_papers_size
-                else "–",
+                f"{seconds:.0f} s" if seconds else "not recorded",
+                f"{share / n:.1f} s" if share else "–",
+                f"{100 * of_trial:.1f} %" if of_trial else "–",
                 (content["created"] or "")[:10],
                 f"`{content['command']}`" if content["command"] else "adopted",
             )
@@ -236,8 +236,8 @@ def _times(found: _Found) -> list[Block]:
     columns = ("record", "members", "device", "training", "a member", "of the paper's trial", "begun", "command")
     text = (
         f"The paper: {theirs['minutes']} minutes a trial on one {theirs['device']}. A trial is read as one seed of one "
-        "setting. Members of a record train together, so a member's time, which is its cost on the device, is a share "
-        "of the whole; compiling, collecting and scoring are not in it."
+        "setting. Members of a record train together, and some records trained side by side on one device: a member's "
+        "time is its share of the device's, which is what it costs. Compiling, collecting and scoring are not in it."
     )
     return [Heading("Time and cost of a trial"), Text(text), Table(columns, rows)]
 

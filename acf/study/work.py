@@ -11,9 +11,9 @@ from pathlib import Path
 
 from acf.data import collect
 from acf.errors import AcfError
-from acf.files import Busy, exclusive_lock, write_atomic
+from acf.files import Busy, exclusive_lock
 from acf.study.plan import Cell, Study, choose, hparams_of
-from acf.study.records import Record, describe, read_records, recognise, record_of, write_record
+from acf.study.records import Record, describe, leave_out_of_git, read_records, recognise, record_of, write_record
 from acf.study.traversals import draw_traversals
 from acf.terminal import counting, errors, status
 from acf.training import RunDir, train
@@ -158,8 +158,7 @@ def _held(study: Study, out: Path) -> Iterator[list[Record]]:
     """
     read_records(study, out)  # before anything is written there
     with exclusive_lock(out):
-        if not (out / ".gitignore").exists():
-            write_atomic(out / ".gitignore", "/data/\n/runs/\n/report.html\n.lock\n")
+        leave_out_of_git(out)
         yield read_records(study, out)
 
 
