@@ -93,16 +93,10 @@ def patches(x: Float[Array, "N h w c"]) -> Float[Array, "N h2 w2 9*c"]:
 
 def overlap_add(y: Float[Array, "N h w c9"]) -> Float[Array, "N 2*h 2*w c"]:
     """The transpose of `patches` for even sizes: nine taps a pixel, laid out two apart and added."""
-    N, h, w, _ = y.shape
-    taps = y.reshape(N, h, w, 3, 3, -1)
-    lines = jnp.stack(_even_and_odd(taps[:, :, :, 0], taps[:, :, :, 1], taps[:, :, :, 2], axis=1), axis=2)
-    pixels = jnp.stack(_even_and_odd(lines[..., 0, :], lines[..., 1, :], lines[..., 2, :], axis=3), axis=4)
-    return pixels.reshape(N, 2 * h, 2 * w, -1)
-
-
-def _even_and_odd(before: Array, here: Array, after: Array, axis: int) -> tuple[Array, Array]:
-    """Along one axis a pixel's taps fall on 2y - 1, 2y and 2y + 1: what falls on 2y, and on 2y + 1 from two pixels."""
-    n = before.shape[axis]
-    next_before = jax.lax.slice_in_dim(before, 1, n, axis=axis)
-    zeros = [(0, 1 if a == axis else 0) for a in range(before.ndim)]
-    return here, after + jnp.pad(next_before, zeros)
+    zero = jnp.zeros((), y.dtype)
+    taps = jnp.split(y, 9, axis=-1)
+    full = sum(
+        jax.lax.pad(tap, zero, ((0, 0, 0), (r, 2 - r, 1), (c, 2 - c, 1), (0, 0, 0)))
+        for tap, (r, c) in zip(taps, [(r, c) for r in range(3) for c in range(3)], strict=True)
+    )
+    return jnp.asarray(full)[:, 1:, 1:]
