@@ -7,6 +7,7 @@
 
 import errno
 import fcntl
+import glob
 import os
 import secrets
 import shutil
@@ -41,15 +42,14 @@ def new_directory(path: str | Path) -> Iterator[Path]:
     """Yields a temporary directory that becomes `path` if the block ends well, and is removed if it does not.
 
     Parents are created. An empty directory may stand at `path`; anything else raises FileExistsError, before
-    the block and, if it appeared meanwhile, after it.
+    the block and, if it appeared meanwhile, after it. What a process that was killed left of the same is removed.
     """
     target = Path(path).resolve()  # a link to an empty directory is filled, not replaced
     if target.exists() and not (target.is_dir() and not any(target.iterdir())):
         raise _already_exists(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = _temporary_name(target)
-    try:
-        temporary.mkdir()
+    _remove_abandoned(target)
+    with _claimed_directory(_temporary_name(target)) as temporary:
         yield temporary
         _sync_tree(temporary)
         try:
@@ -58,8 +58,6 @@ def new_directory(path: str | Path) -> Iterator[Path]:
             if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
                 raise _already_exists(path) from None
             raise
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)  # gone already where the rename was reached
     _sync(target.parent)
 
 
@@ -88,6 +86,36 @@ def exclusive_lock(path: str | Path) -> Iterator[None]:
 def _temporary_name(path: Path) -> Path:
     """A hidden sibling: the same file system, so that the rename is one step."""
     return path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
+
+
+@contextmanager
+def _claimed_directory(path: Path) -> Iterator[Path]:
+    """Held by a lock that the system drops when this process ends, however it ends. Removed after, unless renamed."""
+    unclaimed = path.with_suffix(".new")  # `_remove_abandoned` must not see it before it is held
+    unclaimed.mkdir()
+    claim = os.open(unclaimed, os.O_RDONLY)
+    try:
+        fcntl.flock(claim, fcntl.LOCK_EX)
+        unclaimed.rename(path)
+        yield path
+    finally:
+        os.close(claim)
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _remove_abandoned(target: Path) -> None:
+    """Temporary directories of `target` that no process holds."""
+    for directory in target.parent.glob(f".{glob.escape(target.name)}.*.tmp"):
+        if not directory.is_dir():
+            continue
+        descriptor = os.open(directory, os.O_RDONLY)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(directory, ignore_errors=True)
+        except BlockingIOError:
+            pass  # at work
+        finally:
+            os.close(descriptor)
 
 
 def _already_exists(path: str | Path) -> FileExistsError:

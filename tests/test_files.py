@@ -2,6 +2,7 @@ import errno
 import os
 import subprocess
 import sys
+from contextlib import contextmanager
 
 import pytest
 
@@ -104,6 +105,36 @@ def test_new_directory_loses_a_race(tmp_path, kind):
             (path / "a.txt").write_text("theirs")
     assert (path if kind == "file" else path / "a.txt").read_text() == "theirs"
     assert names(tmp_path) == ["data"]
+
+
+FILL = """
+import sys, time
+from acf.files import new_directory
+with new_directory(sys.argv[1]) as directory:
+    (directory / "large").write_text("half of it")
+    print("filling", flush=True)
+    time.sleep(60)
+"""
+
+
+@contextmanager
+def filling(path):
+    """Another process in the middle of filling the directory; killed in the end."""
+    with subprocess.Popen([sys.executable, "-c", FILL, str(path)], stdout=subprocess.PIPE) as process:
+        assert process.stdout and process.stdout.readline() == b"filling\n"
+        yield process.pid
+        process.kill()
+
+
+def test_what_a_killed_process_left_is_removed_and_what_another_fills_is_not(tmp_path):
+    path = tmp_path / "a[b]"
+    with filling(path) as other:
+        with filling(path) as killed:
+            pass
+        assert [f".{killed}." in name for name in names(tmp_path)].count(True) == 1
+        with new_directory(path):
+            assert not any(f".{killed}." in name for name in names(tmp_path))
+            assert any(f".{other}." in name for name in names(tmp_path))
 
 
 def test_lock_names_directory_and_pid(tmp_path):
