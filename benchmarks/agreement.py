@@ -21,11 +21,11 @@ from acf.terminal import console, table
 from acf.training.config import make_hparams
 
 REFERENCE = {"kernel": "xla", "bf16": False}
-OTHERS = {
+BFLOAT16 = {
     "plain, bfloat16": {"kernel": "xla", "bf16": True},
     "kernels, bfloat16": {"kernel": "pallas", "bf16": True},
-    "kernels, float32": {"kernel": "pallas", "bf16": False},
 }
+FLOAT32 = {"kernels, float32": {"kernel": "pallas", "bf16": False}}  # those of the energies: blocks have bfloat16 alone
 
 
 @dataclass(frozen=True)
@@ -66,12 +66,13 @@ def main(args: Args) -> None:
     for method in args.methods:
         case = bench.make_case(args.domain, args.preset, 1, data=data, method=method)
         batch, hparams = first_batch(data, case.batch_size), make_hparams(case.method, case.hparams)
-        learners = [case.method.bind(replace(case.spec, **options)) for options in (REFERENCE, *OTHERS.values())]
+        others = BFLOAT16 | (FLOAT32 if case.method.scores else {})
+        learners = [case.method.bind(replace(case.spec, **options)) for options in (REFERENCE, *others.values())]
         params = jax.jit(learners[0].init)(jax.random.key(0))
         with ThreadPoolExecutor() as pool:  # most of the time is compilation
             jobs = [pool.submit(gradient_and_latents, learner, params, batch, hparams) for learner in learners]
-        expected, *others = (job.result() for job in jobs)
-        for name, found in zip(OTHERS, others, strict=True):
+        expected, *found_by = (job.result() for job in jobs)
+        for name, found in zip(others, found_by, strict=True):
             report[f"{method}: {name}"] = differences(found, expected)
     rows = table(
         "", "latents", "a gradient: median", "and at most", title="relative differences to plain JAX in float32"

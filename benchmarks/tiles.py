@@ -1,6 +1,6 @@
 """How the GPU kernels' work is best cut: every kernel of a step alone, with several tiles, timed on the device.
 
-The tables in `acf/nn/{block_calls,down_pallas}.py` and the constants in `acf/nn/pairwise_pallas.py` come from this.
+The tables in `acf/nn/{block_calls,down_pallas}.py`, and the constants in `acf/nn/pairwise_pallas.py` come from this.
 
 python benchmarks/tiles.py --members 5
 """

@@ -16,6 +16,7 @@ from acf.nn.blocks import ResidualWeights
 WIDEST = 128  # channels whose weights fit a processor's shared memory
 
 # Measured on an H200 (`benchmarks/tiles.py`), by padded width of the block.
+CONV = {32: Tiles(64, 4), 64: Tiles(128, 8), 128: Tiles(64, 4)}
 _BACKWARD = {32: Tiles(16, 1), 64: Tiles(64, 4), 128: Tiles(32, 8)}
 _CONV_WEIGHTS = {64: Tiles(64, 2, 16), 128: Tiles(128, 4, 8)}
 

@@ -5,6 +5,7 @@ output on, and back down to it; then the gradients of the convolution's weights 
 """
 
 from collections.abc import Iterator
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import jax
@@ -27,13 +28,13 @@ def forward_kernel(
     inputs = read_inputs(x_ref, features_ref, find_pixels(tile, shape, tiles), shape, dtype)
     x0 = _conv(inputs, conv_ref)
     x0_ref[here, :] = x0.astype(dtype)
-    out_ref[here, :] = _chain(x0, Residuals(squares_ref, scale_ref, shape.channels), dtype).out.astype(dtype)
+    out_ref[here, :] = _chain(x0, ResidualRefs(squares_ref, scale_ref, shape.channels), dtype).out.astype(dtype)
 
 
 def up_kernel(x_ref, conv_ref, squares_ref, scale_ref, x0_ref, out_ref, *, shape: Shape, tiles: Tiles):
     """A decoder's block. `shape` is that of the convolution which it transposes."""
     here, dtype = pl.ds(pl.program_id(0) * tiles.rows, tiles.rows), out_ref.dtype
-    weights = Residuals(squares_ref, scale_ref, shape.channels_in)
+    weights = ResidualRefs(squares_ref, scale_ref, shape.channels_in)
     for n, x0 in enumerate(_transposed(x_ref, conv_ref, shape, tiles)):
         x0_ref[here, n, :] = x0.astype(dtype)
         out_ref[here, n, :] = _chain(x0, weights, dtype).out.astype(dtype)
@@ -44,7 +45,7 @@ def backward_kernel(
 ):
     tile, dtype = pl.program_id(0), d_ref.dtype
     here = pl.ds(tile * tiles.rows, tiles.rows)
-    weights = Residuals(squares_ref, scale_ref, shape.channels)
+    weights = ResidualRefs(squares_ref, scale_ref, shape.channels)
     at = _chain(x0_ref[here, :].astype(jnp.float32), weights, dtype)
     inputs_ref[0, here, :] = at.x1
     inputs_ref[1, here, :] = at.x2
@@ -106,7 +107,7 @@ def conv_kernel(x_ref, conv_ref, out_ref, *, shape: Shape, tiles: Tiles):
     out_ref[pl.ds(tile * tiles.rows, tiles.rows), :] = _conv(inputs, conv_ref).astype(dtype)
 
 
-class Residuals(NamedTuple):
+class ResidualRefs(NamedTuple):
     """Weights inside a kernel, read where they are used: all at once they would not fit in shared memory."""
 
     squares: Any  # of both residual layers, one below the other
@@ -131,7 +132,7 @@ class Chain(NamedTuple):
     out: Float[Array, "R O"]
 
 
-def _chain(x0: Float[Array, "R O"], weights: Residuals, dtype: Any) -> Chain:
+def _chain(x0: Float[Array, "R O"], weights: ResidualRefs, dtype: Any) -> Chain:
     r = jax.lax.rsqrt((x0 * x0).sum(1) / weights.channels + EPSILON)[:, None]
     hat = x0 * r
     x1, slope = _silu(hat * weights.scale[:][None, :])
@@ -152,11 +153,9 @@ def _silu(x: Float[Array, "R O"]) -> tuple[Float[Array, "R O"], Float[Array, "R 
 
 def _conv(inputs: list[Float[Array, "R _"]], conv_ref: Any) -> Float[Array, "R O"]:
     """Each input with the rows of the weights that belong to it."""
-    total, row = None, 0
-    for x in inputs:
-        product = triton.dot(x, conv_ref[pl.ds(row, x.shape[1]), :])
-        total, row = product if total is None else total + product, row + x.shape[1]
-    return jnp.asarray(total)
+    starts = accumulate([0, *(x.shape[1] for x in inputs)])
+    products = [triton.dot(x, conv_ref[pl.ds(row, x.shape[1]), :]) for row, x in zip(starts, inputs, strict=False)]
+    return sum(products[1:], products[0])
 
 
 def _transposed(d_ref: Any, conv_ref: Any, shape: Shape, tiles: Tiles) -> Iterator[Float[Array, "R I"]]:

@@ -3,7 +3,8 @@
 - Between blocks, pixels lie in the order of the 2x2 cells that the next convolution steps over,
   (n, y // 2, x // 2, y % 2, x % 2), so that a tile of its gradients is contiguous.
 - Channels are padded with zeros to a power of two; weights padded with zeros keep them there.
-- The last channel is always 1. Its row of a matrix is the bias, and a bias' gradient needs no sum of its own.
+- The last channel of what a block makes is always 1. Its row of a matrix is the bias, and a bias' gradient needs no sum
+  of its own.
 """
 
 from typing import Any, NamedTuple
@@ -52,7 +53,7 @@ class Shape(NamedTuple):
 
     @property
     def rows_a_frame(self) -> int:
-        """Output pixels in the order of their cells; at odd sizes some lie outside and are never read."""
+        """Output pixels in the order of their cells; at odd sizes some lie outside: finite, and without effect."""
         return -(-self.h2 // 2) * -(-self.w2 // 2) * 4
 
     @property

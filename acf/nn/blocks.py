@@ -46,8 +46,9 @@ class Residuals(nnx.Module):
     @property
     def weights(self) -> ResidualWeights:
         first, second = self.layers
+        assert self.norm.scale is not None and first.bias is not None and second.bias is not None
         leaves = (self.norm.scale, first.kernel, first.bias, second.kernel, second.bias)
-        return ResidualWeights(*(leaf[...] for leaf in leaves if leaf is not None))
+        return ResidualWeights(*(leaf[...] for leaf in leaves))
 
 
 class Down(nnx.Module):

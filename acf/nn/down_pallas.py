@@ -15,13 +15,12 @@ import jax.numpy as jnp
 from jax.experimental import pallas as pl
 from jaxtyping import Array, Float, UInt8
 
-from acf.nn.block_calls import call, conv_weights_gradient, nearest, pack_residuals, pad, residuals_backward
+from acf.nn.block_calls import CONV, call, conv_weights_gradient, nearest, pack_residuals, pad, residuals_backward
 from acf.nn.block_kernels import conv_input_kernel, forward_kernel, frame_weights_kernel
 from acf.nn.block_layout import FEATURES, LINE, Shape, Tiles, features_of, from_rows, padded, tiled
 from acf.nn.blocks import Weights
 
 # Measured on an H200 (`benchmarks/tiles.py`), by padded width of the block.
-FORWARD = {32: Tiles(64, 4), 64: Tiles(128, 8), 128: Tiles(64, 4)}
 _FRAME_WEIGHTS = {32: Tiles(32, 2, 256)}
 _CONV_INPUT = {64: Tiles(128, 8), 128: Tiles(128, 8)}
 
@@ -68,7 +67,7 @@ def _down(
 
 
 def _forward(x: Array, conv: Array, squares: Array, scale: Array, shape: Shape, dtype: Any):
-    conv, squares, tiles = conv.astype(dtype), squares.astype(dtype), nearest(FORWARD, len(scale))
+    conv, squares, tiles = conv.astype(dtype), squares.astype(dtype), nearest(CONV, len(scale))
     x0, out = call(
         forward_kernel,
         shape,

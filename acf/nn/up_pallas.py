@@ -10,13 +10,12 @@ from typing import Any
 import jax
 from jaxtyping import Array, Float
 
-from acf.nn.block_calls import call, conv_weights_gradient, nearest, pack_residuals, pad, residuals_backward
+from acf.nn.block_calls import CONV, call, conv_weights_gradient, nearest, pack_residuals, pad, residuals_backward
 from acf.nn.block_kernels import conv_kernel, up_kernel
 from acf.nn.block_layout import Shape, Tiles, from_rows, padded, tiled, to_rows
 from acf.nn.blocks import Weights
-from acf.nn.down_pallas import FORWARD
 
-_UP = Tiles(64, 4)
+_UP = Tiles(64, 4)  # not yet compared with others
 
 
 def decode(x: Float[Array, "N h w i"], blocks: Sequence[Weights], dtype: Any) -> Float[Array, "N H W o"]:
@@ -68,7 +67,7 @@ def _backward(shape: Shape, dtype: Any, saved: tuple[Array, ...], g: Float[Array
     # The residual layers work on the pixels that a convolution to h x w would make.
     made = Shape(shape.N, 2 * shape.h, 2 * shape.w, 0, shape.channels_in, frames=False)
     d, d_squares, d_scale = residuals_backward(x0, squares, scale, g, made, dtype)
-    tiles = nearest(FORWARD, x.shape[1])
+    tiles = nearest(CONV, x.shape[1])
     dx = call(
         conv_kernel,
         shape,

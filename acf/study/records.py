@@ -64,6 +64,8 @@ def record_of(
     _check_scores(scores, config, str(run))
     if seconds is None and directory.model(0).exists():
         seconds = checkpoint.about(directory.model(0))["seconds"]
+    files = [directory.extras(n) for n in range(len(cells))]
+    extras = [json.loads(file.read_text()) for file in files if file.exists()]
     domain, method = cells[0].domain, cells[0].method
     of_members = [name for name, value in scores["oracle"].items() if value is None or isinstance(value, float)]
     return {
@@ -78,6 +80,7 @@ def record_of(
         "training_seconds": seconds,
         "device_seconds": seconds if device_seconds is None else device_seconds,
         "summary": _summaries(cells, scores["members"], of_members),
+        **({"extras": extras} if extras else {}),
         "config": _portable(config),
         "scores": {name: value for name, value in scores.items() if name not in of_members},
     }

@@ -220,20 +220,22 @@ def _times(found: _Found) -> list[Block]:
         content, n = record.content, len(record.cells)
         seconds = content["training_seconds"]
         share = content.get("device_seconds", seconds)
-        of_trial = share / n / (60 * theirs["minutes"]) if share and found.study.is_the_papers_size else None
+        one = None if share is None else share / n
+        theirs_too = found.study.is_the_papers_size
         rows.append(
             (
                 record.file.stem,
                 str(n),
                 content["device"] or "not recorded",
-                f"{seconds:.0f} s" if seconds else "not recorded",
-                f"{share / n:.1f} s" if share else "–",
-                f"{100 * of_trial:.1f} %" if of_trial else "–",
+                "not recorded" if seconds is None else f"{seconds:.0f} s",
+                "–" if one is None else f"{one:.1f} s",
+                f"{100 * one / (60 * theirs['minutes']):.1f} %" if one is not None and theirs_too else "–",
                 (content["created"] or "")[:10],
                 f"`{content['command']}`" if content["command"] else "adopted",
             )
         )
-    columns = ("record", "members", "device", "training", "a member", "of the paper's trial", "begun", "command")
+    columns = ("record", "members", "device", "training", "device time a member", "of the paper's trial")
+    columns = (*columns, "begun", "command")
     text = (
         f"The paper: {theirs['minutes']} minutes a trial on one {theirs['device']}. A trial is read as one seed of one "
         "setting. Members of a record train together, and some records trained side by side on one device: a member's "

@@ -11,5 +11,6 @@ def keep_compiled_programs() -> None:
     if jax.config.values["jax_compilation_cache_dir"] is None:
         folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "acf-rl" / "jax"
         jax.config.update("jax_compilation_cache_dir", str(folder))
-        # JAX would leave out what compiles within a second: a command has several of those.
-        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+        if "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS" not in os.environ:
+            # JAX would leave out what compiles within a second: a command has several of those.
+            jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)

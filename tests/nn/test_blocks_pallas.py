@@ -30,6 +30,14 @@ def fused(graph, state, frames):
     return down_pallas.encode(frames, [block.weights for block in nnx.merge(graph, state)], jnp.float32)
 
 
+def fused_decoder(graph, state, x):
+    return up_pallas.decode(x, [block.weights for block in nnx.merge(graph, state)], jnp.float32)
+
+
+def features_of_size(size, seed=0):
+    return jnp.asarray(np.random.default_rng(seed).normal(size=size), jnp.float32)
+
+
 def frames_of(size, seed=0):
     return jnp.asarray(np.random.default_rng(seed).integers(0, 256, size), jnp.uint8)
 
@@ -58,11 +66,7 @@ def test_value_and_gradient_of_a_decoder(with_weights, size, channels):
             x = block(x)
         return x
 
-    def fused(graph, state, x):
-        return up_pallas.decode(x, [block.weights for block in nnx.merge(graph, state)], jnp.float32)
-
-    x = jnp.asarray(np.random.default_rng(0).normal(size=size), jnp.float32)
-    compare(graph, state, plain, fused, x, argnums=(1, 2))
+    compare(graph, state, plain, fused_decoder, features_of_size(size), argnums=(1, 2))
 
 
 def compare(graph, state, plain, fused, x, argnums=(1,)):
@@ -82,19 +86,26 @@ def compare(graph, state, plain, fused, x, argnums=(1,)):
     jax.tree.map(close, gradient(fused), gradient(plain))
 
 
-def test_members_do_not_mix(with_weights):
-    graph, state = chain_of_blocks(with_weights, [(5, 4), (4, 7)])
-    _, other = chain_of_blocks(with_weights, [(5, 4), (4, 7)])
-    other = jax.tree.map(lambda leaf: 0.7 * leaf, other)
-    frames = jnp.stack([frames_of((2, 8, 8, 3), seed) for seed in (0, 1)])
+@pytest.mark.parametrize(
+    ("Block", "channels", "code", "inputs", "size"),
+    [
+        (Down, [(5, 4), (4, 7)], fused, frames_of, (2, 8, 8, 3)),
+        (Up, [(7, 4)], fused_decoder, features_of_size, (2, 3, 2, 7)),
+    ],
+    ids=["encoder", "decoder"],
+)
+def test_members_do_not_mix(with_weights, Block, channels, code, inputs, size):
+    graph, state = chain_of_blocks(with_weights, channels, Block)
+    other = jax.tree.map(lambda leaf: 0.7 * leaf, state)
+    x = jnp.stack([inputs(size, seed) for seed in (0, 1)])
     stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), state, other)
 
-    def gradient(state, frames):
-        return jax.grad(lambda state: fused(graph, state, frames).sum())(state)
+    def gradient(state, x):
+        return jax.grad(lambda state: code(graph, state, x).sum())(state)
 
-    both = jax.jit(jax.vmap(gradient))(stacked, frames)
+    both = jax.jit(jax.vmap(gradient))(stacked, x)
     for n, one in enumerate((state, other)):
-        alone = jax.jit(gradient)(one, frames[n])
+        alone = jax.jit(gradient)(one, x[n])
         jax.tree.map(lambda a, b, n=n: np.testing.assert_allclose(a[n], b, rtol=1e-4, atol=1e-4), both, alone)
 
 

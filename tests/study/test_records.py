@@ -31,14 +31,15 @@ MIXED = [Cell("lamp", "acf", preset, seed) for preset in ("quick", "no-fwd") for
 
 
 def test_each_member_is_recognised_and_presets_are_not_mixed(study, tmp_path, out):
-    record = record_of(fake_run(tmp_path / "run", study, MIXED), study, device="abacus", seconds=12.0, command="acf x")
+    about = {"device": "abacus", "command": "acf x"}
+    record = record_of(fake_run(tmp_path / "run", study, MIXED), study, **about, seconds=12.0, device_seconds=4.0)
     assert record["members"] == [{"preset": cell.preset, "seed": cell.seed} for cell in MIXED]
     for preset in ("quick", "no-fwd"):
         values = [diag_of(cell) for cell in MIXED if cell.preset == preset]
         assert record["summary"][preset]["diag"] == {"mean": np.mean(values), "std": np.std(values)}
     assert "diag" not in record["scores"]
     assert record["scores"]["members"][3]["diag"] == diag_of(MIXED[3])
-    about = {"device": "abacus", "training_seconds": 12.0, "command": "acf x", "versions": {"jax": "0"}}
+    about |= {"training_seconds": 12.0, "device_seconds": 4.0, "versions": {"jax": "0"}}
     assert {name: record[name] for name in about} == about
     assert "path" not in record["config"]["data"]
 
@@ -47,6 +48,15 @@ def test_each_member_is_recognised_and_presets_are_not_mixed(study, tmp_path, ou
     (read,) = read_records(study, out)
     assert read.cells == tuple(MIXED)
     assert missing_cells(study, [read]) == [cell for cell in study.cells() if cell not in MIXED]
+
+
+def test_what_members_learned_beside_is_kept(study, tmp_path):
+    run = fake_run(tmp_path / "run", study, MIXED)
+    assert "extras" not in record_of(run, study)
+    for n in range(len(MIXED)):
+        (run / f"members/{n}").mkdir(parents=True)
+        (run / f"members/{n}/extras.json").write_text(f'{{"graphs": {n}}}')
+    assert record_of(run, study)["extras"] == [{"graphs": n} for n in range(len(MIXED))]
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,9 @@ def test_numbers_are_those_of_the_records(study, tmp_path):
         cells("grid2d", "msa", "quick"),
     ]
     adopt(study, out, tuple(fake_run(tmp_path / str(n), study, of_run) for n, of_run in enumerate(runs)))
+    (out / ".gitignore").unlink()  # as where records were only copied together
     report_study(study, out)
+    assert "/report.html" in (out / ".gitignore").read_text()
     text = (out / "README.md").read_text()
     found = tables(text)
 
