@@ -1,7 +1,7 @@
 """Has a run learned its transitions by heart? Each loss term on episodes trained on and on those held out.
 
-Beside them, for a deterministic domain, the least inverse loss that its rules allow: actions with the same outcome cannot
-be told apart.
+Beside them, for a domain without noise, the least inverse loss that its rules allow: actions with the same outcome
+cannot be told apart.
 
 python results/held_out_losses.py runs/fourrooms-acf runs/fourrooms-gcl --out results/held_out_losses.json
 """
@@ -52,9 +52,8 @@ def least_inverse_loss(name: str, horizon: int = 10, episodes: int = 4096) -> fl
         return jax.vmap(lambda action: domain.step(key, state, action))(actions)
 
     state = domain.sample(jax.random.key(0), "balanced")
-    if any(
-        map(np.any, jax.tree.leaves(jax.tree.map(jnp.not_equal, *(outcomes(state, jax.random.key(n)) for n in (0, 1)))))
-    ):
+    first, second = (jax.tree.leaves(outcomes(state, jax.random.key(n))) for n in (0, 1))
+    if any(np.any(a != b) for a, b in zip(first, second, strict=True)):
         return None  # noisy
 
     def step(state, key):
