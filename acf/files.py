@@ -100,7 +100,8 @@ def _claimed_directory(path: Path) -> Iterator[Path]:
         yield path
     finally:
         os.close(claim)
-        shutil.rmtree(path, ignore_errors=True)
+        for left in (unclaimed, path):
+            shutil.rmtree(left, ignore_errors=True)
 
 
 def _remove_abandoned(target: Path) -> None:

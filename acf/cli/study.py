@@ -34,6 +34,8 @@ class Study:
 
         if self.report and self.adopt:
             raise AcfError("expected --report or --adopt, got both: --adopt draws the report too")
+        if self.report and (self.domains or self.methods or self.time_limit is not None):
+            raise AcfError("--report draws the whole study: leave out --domains, --methods and --time-limit")
         study = read_study(self.study)
         out = self.out or Path("results") / Path(self.study).stem
         if self.adopt:

@@ -78,13 +78,12 @@ class Sweep:
         finished = f"{found.path} was finished already: nothing to do"
         console.print(finished if found.was_finished else wrote, soft_wrap=True)
         best = found.path / "best.toml"
-        if "domain" in found.plan.data:
-            then = f"acf run {self.data} --preset {best}"
-        else:
-            then = f"acf train {self.data} --out RUN --preset {best}"
         more = "" if self.method == "acf" else f" --method {self.method}"
-        seeds = f" --seed {self.seed + self.seeds} --seeds {self.seeds}"
-        console.print(f"Score it on test episodes, with other seeds: [bold]{then}{more}{seeds}[/]", soft_wrap=True)
+        how = f"--preset {best}{more} --seed {self.seed + self.seeds} --seeds {self.seeds}"
+        then = f"acf run {self.data} {how}"
+        if "domain" not in found.plan.data:
+            then = f"acf train {self.data} --out RUN {how} && acf evaluate RUN"
+        console.print(f"Score it on test episodes, with other seeds: [bold]{then}[/]", soft_wrap=True)
 
     def _print(self, found: "Found") -> None:
         """The best few, and the preset."""

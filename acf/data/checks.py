@@ -80,7 +80,8 @@ def check_frame_shape(shape: tuple[int, ...]) -> None:
         raise DataError(f"frames: expected frames of shape (H, W, C), found {shape}")
     H, W, C = shape
     if min(H, W) < MIN_SIDE:
-        raise DataError(f"frames: expected height and width of at least {MIN_SIDE} pixels, found {H} x {W}")
+        hint = "; channels come last, (H, W, C)" if H <= MAX_CHANNELS and min(W, C) >= MIN_SIDE else ""
+        raise DataError(f"frames: expected height and width of at least {MIN_SIDE} pixels, found {H} x {W}{hint}")
     if not 1 <= C <= MAX_CHANNELS:
         raise DataError(f"frames: expected 1 to {MAX_CHANNELS} channels (the last axis), found {C}")
 

@@ -19,7 +19,9 @@ def training_curves(look: Look) -> Drawing:
     for axes, term in zip(grid, terms, strict=False):
         for n, member in enumerate(look.members):
             colour = CATEGORIES[n % len(CATEGORIES)]
-            axes.plot(look.steps, look.curves[term][:, n], lw=1, color=colour, label=f"seed {member['seed']}")
+            marker = "o" if len(look.steps) == 1 else ""  # a line of one point is not seen
+            seed = f"seed {member['seed']}"
+            axes.plot(look.steps, look.curves[term][:, n], lw=1, marker=marker, ms=2, color=colour, label=seed)
         axes.set_title(term, fontsize=8)
         axes.tick_params(labelsize=6)
         axes.ticklabel_format(axis="x", scilimits=(-3, 4))

@@ -37,7 +37,10 @@ def summary(look: Look) -> str:
     found = [names[j] for j in range(K) if own[j] >= FOUND]
     missed = [names[j] for j in range(K) if not own[j] >= PARTLY]
     lead = f"<b>{len(found)} of {K} factors found.</b> "
-    lead += f"A single latent holds {_and(found)}. " if found else "No factor is held by a single latent. "
+    copied = [name for name in found if _latents_that_hold(look, names.index(name)) > 1]
+    single = [name for name in found if name not in copied]
+    lead += f"A single latent holds {_and(single)}. " if single else "No factor is held by a single latent. "
+    lead += f"Several latents hold {_and(copied)}. " if copied else ""
     lead += f"Less than half of {_and(missed)} is in its latent. " if missed else ""
     diverged = [str(m["seed"]) for m in look.members if m["diverged_at"] >= 0]
     lead += f"Training diverged for seed {_and(diverged)}." if diverged else ""
@@ -49,6 +52,11 @@ def summary(look: Look) -> str:
         )
     cards += _sparsity_card(look)
     return f"<p class='lead'>{lead}</p><div class='cards'>{cards}</div>{_factors(look, own)}"
+
+
+def _latents_that_hold(look: Look, factor: int) -> int:
+    """In the seed that has most of them."""
+    return max(int((np.asarray(member["r2"])[:, factor] >= FOUND).sum()) for member in look.members)
 
 
 def _score_card(look: Look, score: str, label: str, meaning: str) -> str:

@@ -101,8 +101,11 @@ def leave_out_of_git(out: Path) -> None:
 def read_records(study: Study, out: Path) -> list[Record]:
     """Every record in `out`; one that disagrees with the study is an error, and so is a cell in two of them."""
     readme = out / "README.md"
-    if (out.exists() and not out.is_dir()) or (readme.exists() and not readme.read_text().startswith(f"# {TITLE}")):
+    title = readme.read_text().partition("\n")[0] if readme.exists() else None
+    if (out.exists() and not out.is_dir()) or (title is not None and not title.startswith(f"# {TITLE}")):
         raise AcfError(f"{out} is not the directory of a study, and would be overwritten: choose another --out")
+    if title is not None and Path(title.strip("`").rpartition("`")[2]).name != Path(study.name).name:
+        raise AcfError(f"{out} is the directory of another study ({title[2:]}): choose another --out")
     records = [_read(study, file) for file in sorted(out.glob("*.json"))]
     holder: dict[Cell, Path] = {}
     for record in records:

@@ -26,12 +26,12 @@ POINTS = 600
 TRAVERSED = 6000  # frames, enough for the mean of each step
 
 
-def report_runs(runs: Sequence[str | Path], out: str | Path | None = None) -> list[dict[str, Any]]:
+def report_runs(runs: str | Path | Sequence[str | Path], out: str | Path | None = None) -> list[dict[str, Any]]:
     """Write the page to `out`, its figures beside it, and return the runs' scores.
 
     A run that is not evaluated yet is evaluated. Without `out` the page of a single run lies in its directory.
     """
-    paths = [Path(run) for run in runs]
+    paths = [Path(run) for run in ([runs] if isinstance(runs, str | Path) else runs)]
     if len({path.resolve() for path in paths}) < len(paths):
         raise AcfError(f"expected different runs, got one twice: {', '.join(map(str, paths))}")
     if out is None and len(paths) != 1:

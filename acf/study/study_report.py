@@ -238,8 +238,9 @@ def _times(found: _Found) -> list[Block]:
     columns = (*columns, "begun", "command")
     text = (
         f"The paper: {theirs['minutes']} minutes a trial on one {theirs['device']}. A trial is read as one seed of one "
-        "setting. Members of a record train together, and some records trained side by side on one device: a member's "
-        "time is its share of the device's, which is what it costs. Compiling, collecting and scoring are not in it."
+        "setting. Members of a record train together, so a member's time, which is what it costs, is its share of the "
+        "device's; also where records trained side by side on one device. Compiling, collecting and scoring are not in "
+        "it."
     )
     return [Heading("Time and cost of a trial"), Text(text), Table(columns, rows)]
 

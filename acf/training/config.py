@@ -118,6 +118,9 @@ def differing(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
             return flat({str(n): inner for n, inner in enumerate(value)}, name)
         return {name: value}
 
+    for name, there in old.items():
+        if isinstance(there, list) and isinstance(new.get(name), list) and len(there) != len(new[name]):
+            return [f"{len(there)} {name} there, {len(new[name])} asked"]
     a, b = flat(old, ""), flat(new, "")
     return [f"{name}: {a.get(name)} there, {b.get(name)} asked" for name in sorted(a | b) if a.get(name) != b.get(name)]
 

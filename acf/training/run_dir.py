@@ -72,7 +72,10 @@ class RunDir:
         return self.config.exists() and self.is_finished(self.read_config())
 
     def open_data(self, config: Config) -> Transitions:
-        return Transitions.open(self.path / config.data["path"], noop=config.spec.noop)
+        where = self.path / config.data["path"]
+        if not where.exists():
+            raise AcfError(f"the data of {self.path} is gone: expected it in {where.resolve()}. Put it back there.")
+        return Transitions.open(where, noop=config.spec.noop)
 
     def split(self, data: Transitions) -> tuple[Transitions, Transitions]:
         """Training and test episodes: the same two whenever this data is split."""

@@ -71,12 +71,20 @@ def train(
     """
     keep_compiled_programs()
     directory = RunDir(Path(out))
-    with _disk_trouble(directory), exclusive_lock(directory.path):
-        opened, where = _open(data, noop, directory)
-        settings = {"hparams": hparams, "latents": latents, "epochs": epochs, "bf16": bf16, "kernel": kernel}
-        config = _configure(opened, where, directory, method, preset, seeds, **settings)
-        train_part, _ = directory.split(opened)
-        check_trainable(config, train_part)
+    given = _with_noop(data, noop) if isinstance(data, Transitions) else Transitions.open(data, noop=noop)
+    settings = {"hparams": hparams, "latents": latents, "epochs": epochs, "bf16": bf16, "kernel": kernel}
+    config = _configure(given, method, preset, seeds, **settings)
+    train_part, _ = directory.split(given)
+    check_trainable(config, train_part)
+    _check_place(directory)
+    with _disk_trouble(directory), exclusive_lock(directory.path):  # nothing is written before
+        if isinstance(data, Transitions):
+            given, where = _saved(given, directory), directory.data
+            train_part, _ = directory.split(given)
+        else:
+            where = Path(data)
+        about = {"path": os.path.relpath(where, directory.path), "hash": given.hash, "source": given.source}
+        config = replace(config, data=about)
         _agree(directory, config)
         if not directory.is_finished(config):
             _train(directory, config, train_part, wandb, save_every, until)
@@ -96,17 +104,28 @@ def _disk_trouble(directory: RunDir) -> Iterator[None]:
         ) from error
 
 
-def _open(data: Transitions | str | Path, noop: int | None, directory: RunDir) -> tuple[Transitions, Path]:
-    if not isinstance(data, Transitions):
-        return Transitions.open(data, noop=noop), Path(data)
-    given = data if noop is None else replace(data, noop=noop)
-    if directory.data.exists():
-        found = Transitions.open(directory.data)
-        if not _same_data(given, found):
-            raise AcfError(f"{directory.path} holds a run on other data. Choose another --out.")
-        return found, directory.data
-    given.save(directory.data)
-    return Transitions.open(directory.data), directory.data
+def _check_place(directory: RunDir) -> None:
+    """A directory of something else is not for a run."""
+    if directory.config.exists() or not directory.path.is_dir():
+        return
+    own = (directory.data, directory.state.parent)  # a run begins with these
+    others = sorted(file.name for file in directory.path.iterdir() if file not in own and file.name[0] != ".")
+    if others:
+        raise AcfError(f"{directory.path} is not for a run: it holds {', '.join(others[:3])}. Choose another --out.")
+
+
+def _with_noop(data: Transitions, noop: int | None) -> Transitions:
+    return data if noop is None else replace(data, noop=noop)
+
+
+def _saved(given: Transitions, directory: RunDir) -> Transitions:
+    """Data in memory, as it lies in the run's directory from now on."""
+    if not directory.data.exists():
+        given.save(directory.data)
+    found = Transitions.open(directory.data)
+    if not _same_data(given, found):
+        raise AcfError(f"{directory.path} holds a run on other data. Choose another --out.")
+    return found
 
 
 def _same_data(a: Transitions, b: Transitions) -> bool:
@@ -127,8 +146,6 @@ def _same_data(a: Transitions, b: Transitions) -> bool:
 
 def _configure(
     data: Transitions,
-    where: Path,
-    directory: RunDir,
     method: str,
     preset: str | None,
     seeds: Sequence[int],
@@ -152,7 +169,7 @@ def _configure(
         members=tuple(Member(int(seed), own) for seed, own in zip(seeds, members, strict=True)),
         batch_size=chosen.batch_size,
         epochs=epochs if epochs is not None else chosen.epochs,
-        data={"path": os.path.relpath(where, directory.path), "hash": data.hash, "source": data.source},
+        data={},
     )
 
 

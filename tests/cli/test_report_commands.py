@@ -112,7 +112,7 @@ def no_data(run: Path) -> None:
         (torn_model, "lamp/members/1/model.safetensors is damaged"),
         (newer_run, "lamp/config.json: expected run format 1, found 99; use a matching acf-rl"),
         (torn_config, "lamp/config.json is not JSON"),
-        (no_data, "not a data set: expected a directory, found nothing there"),
+        (no_data, "the data of lamp is gone: expected it in"),
     ],
 )
 def test_broken_runs(command, lamp, name, harm, message):

@@ -59,6 +59,7 @@ def test_adopt_then_report(command, mine, runs, tmp_path):
         (("mine.toml", "--adopt", "nowhere"), "nowhere is not a run directory"),
         (("mine.toml", "--report"), "results/mine has no records yet: `acf study mine.toml --out results/mine`"),
         (("mine.toml", "--report", "--adopt", "x"), "expected --report or --adopt, got both"),
+        (("mine.toml", "--report", "--methods", "acf"), "--report draws the whole study: leave out --domains"),
         (("bad.toml",), "bad.toml: expected seeds of at least 1, found 0"),
     ],
 )

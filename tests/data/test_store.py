@@ -213,6 +213,7 @@ def test_writer_refuses_and_leaves_nothing(tmp_path, parts, message):
     ("changes", "message"),
     [
         ({"frame_shape": (8, 8, 3)}, "at least 16 pixels, found 8 x 8"),
+        ({"frame_shape": (3, 32, 32)}, r"at least 16 pixels, found 3 x 32; channels come last, \(H, W, C\)"),
         ({"frame_shape": (32, 32)}, r"frames of shape \(H, W, C\), found \(32, 32\)"),
         ({"noop": None}, "--noop"),
         ({"action_names": ("stay",)}, "at least two actions"),

@@ -7,6 +7,7 @@ import pytest
 from looks import NAMES, make_look
 
 from acf.report.page import draw, page
+from acf.report.score_sections import summary
 
 VOID = {"meta", "img", "br", "input"}
 
@@ -69,6 +70,16 @@ def test_says_what_was_learned(one):
     assert "0 of 3 factors found." in checker.said
     for name in NAMES:
         assert name in checker.said
+
+
+def test_copies_are_not_called_single():
+    look = make_look(seeds=(7,))
+    names, (member,) = look.scores["factor_names"], look.scores["members"]
+    member["r2"] = [[0.0, 1.0, 0.0]] * 2 + [[1.0, 0.0, 0.0]]
+    member["matching"] = [1, 2, 0]
+    lead = summary(look)
+    assert "2 of 3 factors found." in lead
+    assert f"A single latent holds <b>{names[0]}</b>. Several latents hold <b>{names[1]}</b>." in lead
 
 
 def test_oracle_and_chance_stand_beside_the_scores(one):

@@ -111,6 +111,15 @@ def test_split_runs_are_adopted_as_several_records(study, tmp_path, out):
     assert sorted(out.iterdir()) == before
 
 
+def test_a_directory_of_another_study_is_not_touched(study, tmp_path, out):
+    run = fake_run(tmp_path / "run", study, MIXED)
+    (out / "README.md").write_text("# The study `smoke`\n")
+    with pytest.raises(AcfError, match=r"out is the directory of another study \(The study `smoke`\): choose another"):
+        adopt(study, out, (run,))
+    (out / "README.md").write_text("# The study `elsewhere/mine.toml`\n")
+    assert adopt(study, out, (run,)) == ["lamp-acf"]
+
+
 def test_a_directory_of_something_else_is_not_touched(study, tmp_path, out):
     run = fake_run(tmp_path / "run", study, MIXED)
     (out / "README.md").write_text("# My project")

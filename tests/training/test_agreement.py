@@ -51,7 +51,7 @@ def without_noop(lamp, tmp_path):
 
 OTHER = [
     ({"seeds": [1]}, ["members.0.seed: 0 there, 1 asked"]),
-    ({"seeds": [0, 1]}, ["members.1.seed: None there, 1 asked"]),
+    ({"seeds": [0, 1]}, ["(1 members there, 2 asked)"]),
     ({"hparams": {"lr": 0.5}}, ["members.0.hparams.lr: 0.001 there, 0.5 asked"]),
     ({"epochs": 3, "latents": 7}, ["epochs: 2 there, 3 asked", "spec.latents: 4 there, 7 asked"]),
     ({"method": "acf"}, ["method: toy there, acf asked", "members.0.hparams.ratio: None there, 20.0 asked"]),
@@ -146,6 +146,19 @@ def test_too_little_data(train, lamp):
     data = Transitions.open(lamp)
     with pytest.raises(AcfError, match=r"has 20 transitions, less than one batch of 32: collect more"):
         train(data.select(np.arange(30)))
+    with pytest.raises(AcfError, match="say how many latents"):
+        train(replace(data, factors=None, factor_names=(), controllable=()))
+    # Nothing was written that would stand in the way of the next try.
+    assert train(data).path.exists()
+
+
+@pytest.mark.parametrize("file", ["meta.json", "thesis.tex"])
+def test_a_directory_of_something_else(train, tmp_path, file):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / file).write_text("{}")
+    with pytest.raises(AcfError, match=f"run is not for a run: it holds {file}. Choose another --out"):
+        train()
+    assert [path.name for path in (tmp_path / "run").iterdir()] == [file]
 
 
 def test_too_little_data_to_score(train, lamp):
