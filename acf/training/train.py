@@ -71,7 +71,8 @@ def train(
     """
     keep_compiled_programs()
     directory = RunDir(Path(out))
-    given = _with_noop(data, noop) if isinstance(data, Transitions) else Transitions.open(data, noop=noop)
+    given = data if isinstance(data, Transitions) else Transitions.open(data, noop=noop)
+    given = given if noop is None else replace(given, noop=noop)
     settings = {"hparams": hparams, "latents": latents, "epochs": epochs, "bf16": bf16, "kernel": kernel}
     config = _configure(given, method, preset, seeds, **settings)
     train_part, _ = directory.split(given)
@@ -114,16 +115,13 @@ def _check_place(directory: RunDir) -> None:
         raise AcfError(f"{directory.path} is not for a run: it holds {', '.join(others[:3])}. Choose another --out.")
 
 
-def _with_noop(data: Transitions, noop: int | None) -> Transitions:
-    return data if noop is None else replace(data, noop=noop)
-
-
 def _saved(given: Transitions, directory: RunDir) -> Transitions:
     """Data in memory, as it lies in the run's directory from now on."""
-    if not directory.data.exists():
+    there = directory.data.exists()
+    if not there:
         given.save(directory.data)
     found = Transitions.open(directory.data)
-    if not _same_data(given, found):
+    if there and not _same_data(given, found):
         raise AcfError(f"{directory.path} holds a run on other data. Choose another --out.")
     return found
 
