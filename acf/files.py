@@ -107,9 +107,10 @@ def _claimed_directory(path: Path) -> Iterator[Path]:
 def _remove_abandoned(target: Path) -> None:
     """Temporary directories of `target` that no process holds."""
     for directory in target.parent.glob(f".{glob.escape(target.name)}.*.tmp"):
-        if not directory.is_dir():
-            continue
-        descriptor = os.open(directory, os.O_RDONLY)
+        try:
+            descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+        except OSError:
+            continue  # a file, or another process was faster
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             shutil.rmtree(directory, ignore_errors=True)

@@ -12,6 +12,7 @@ from jaxtyping import Array, Float
 from acf.nn.block_kernels import backward_kernel, conv_weights_kernel
 from acf.nn.block_layout import Shape, Tiles, padded
 from acf.nn.blocks import ResidualWeights
+from acf.nn.kernel import Kernel, chosen
 
 WIDEST = 128  # channels whose weights fit a processor's shared memory
 
@@ -19,6 +20,11 @@ WIDEST = 128  # channels whose weights fit a processor's shared memory
 CONV = {32: Tiles(64, 4), 64: Tiles(128, 8), 128: Tiles(64, 4)}
 _BACKWARD = {32: Tiles(16, 1), 64: Tiles(64, 4), 128: Tiles(32, 8)}
 _CONV_WEIGHTS = {64: Tiles(64, 2, 16), 128: Tiles(128, 4, 8)}
+
+
+def usable(kernel: Kernel, dtype: Any) -> bool:
+    """The kernels compute in bfloat16 alone."""
+    return chosen(kernel) == "pallas" and dtype == jnp.bfloat16
 
 
 def call(kernel, shape: Shape, tiles: Tiles, **specs):

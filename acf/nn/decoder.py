@@ -7,10 +7,10 @@ from flax import nnx
 from jaxtyping import Array, Float, UInt8
 
 from acf.nn import up_pallas
-from acf.nn.block_calls import WIDEST
+from acf.nn.block_calls import WIDEST, usable
 from acf.nn.blocks import Up, overlap_add
 from acf.nn.encoder import MIN_RESOLUTION
-from acf.nn.kernel import Kernel, chosen
+from acf.nn.kernel import Kernel
 from acf.nn.mlp import MLP
 
 PACE = 100.0  # of the mean frame, against the networks
@@ -64,8 +64,8 @@ class Decoder(nnx.Module):
         return jnp.tanh(centre_crop(pixels, self.frame_shape) + PACE * self.bias[...])
 
     def _fused(self) -> list[Up]:
-        """The last blocks, as far as the GPU kernels can take them. They compute in bfloat16."""
-        if chosen(self.kernel) != "pallas" or self.dtype != jnp.bfloat16:
+        """The last blocks, as far as the GPU kernels can take them."""
+        if not usable(self.kernel, self.dtype):
             return []
         return list(dropwhile(lambda block: block.channels_in >= WIDEST, self.blocks))
 

@@ -7,9 +7,9 @@ from flax import nnx
 from jaxtyping import Array, Float, UInt8
 
 from acf.nn import down_pallas
-from acf.nn.block_calls import WIDEST
+from acf.nn.block_calls import WIDEST, usable
 from acf.nn.blocks import Down
-from acf.nn.kernel import Kernel, chosen
+from acf.nn.kernel import Kernel
 from acf.nn.mlp import MLP
 
 MIN_RESOLUTION = 4
@@ -55,8 +55,8 @@ class Encoder(nnx.Module):
         return jnp.tanh(z) if self.bounded else z
 
     def _fused(self) -> list[Down]:
-        """The first blocks, as far as the GPU kernels can take them. They compute in bfloat16."""
-        if chosen(self.kernel) != "pallas" or self.dtype != jnp.bfloat16:
+        """The first blocks, as far as the GPU kernels can take them."""
+        if not usable(self.kernel, self.dtype):
             return []
         return list(takewhile(lambda block: block.channels < WIDEST, self.blocks))
 
