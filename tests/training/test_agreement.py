@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from runs import about, state
+from trained_runs import about, state
 
 import acf
 from acf.cli import main

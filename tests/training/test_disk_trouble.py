@@ -3,7 +3,7 @@
 import errno
 
 import pytest
-from runs import about, assert_same_run, state, tensors
+from trained_runs import about, assert_same_run, state, tensors
 
 import acf
 from acf.errors import AcfError

@@ -5,9 +5,9 @@ import sys
 from types import SimpleNamespace
 
 import pytest
-from runs import metrics, state
 from tensorboardX.proto.event_pb2 import Event, SessionLog  # pyright: ignore[reportAttributeAccessIssue]
 from tensorboardX.record_writer import masked_crc32c
+from trained_runs import metrics, state
 
 import acf
 from acf.errors import AcfError

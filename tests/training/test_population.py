@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from runs import assert_same_tensors, metrics, model
+from trained_runs import assert_same_tensors, metrics, model
 
 import acf
 from acf.methods import get

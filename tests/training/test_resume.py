@@ -7,7 +7,7 @@ import signal
 import time
 
 import pytest
-from runs import about, assert_same_run, finish, n_logged, start, state, wait_until
+from trained_runs import about, assert_same_run, finish, n_logged, start, state, wait_until
 
 import acf
 from acf.cli import main

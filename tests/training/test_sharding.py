@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from runs import assert_same_tensors, finish, model, start
+from trained_runs import assert_same_tensors, finish, model, start
 
 import acf
 

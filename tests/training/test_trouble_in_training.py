@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from runs import assert_same_tensors, metrics, model
+from trained_runs import assert_same_tensors, metrics, model
 
 import acf
 from acf.errors import AcfError

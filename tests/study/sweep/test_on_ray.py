@@ -14,8 +14,8 @@ from pathlib import Path
 
 import jax
 import pytest
-from runs import SMALL_ACF, finish, n_logged, start, wait_until
 from sweeps import ARGS, search, trials
+from trained_runs import SMALL_ACF, finish, n_logged, start, wait_until
 
 from acf.errors import AcfError
 

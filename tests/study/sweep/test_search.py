@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from runs import assert_same_tensors, finish, model, n_logged, start, wait_until
 from sweeps import ARGS, search, stopped_in_the_fourth_trial, trials
+from trained_runs import assert_same_tensors, finish, model, n_logged, start, wait_until
 
 import acf
 from acf.errors import AcfError
