@@ -9,7 +9,7 @@ from jax.experimental import pallas as pl
 from jax.experimental.pallas import triton
 from jaxtyping import Array, Float
 
-from acf.nn.block_kernels import backward_kernel, conv_weights_kernel
+from acf.nn.block_kernels import backward_kernel, backward_sums_kernel, conv_weights_kernel
 from acf.nn.block_layout import Shape, Tiles, padded
 from acf.nn.blocks import ResidualWeights
 from acf.nn.kernel import Kernel, chosen
@@ -18,8 +18,8 @@ WIDEST = 128  # channels whose weights fit a processor's shared memory
 
 # Measured on an H200 (`benchmarks/tiles.py`), by padded width of the block.
 CONV = {32: Tiles(64, 4), 64: Tiles(128, 8), 128: Tiles(64, 4)}
-_BACKWARD = {32: Tiles(16, 1), 64: Tiles(64, 4), 128: Tiles(32, 8)}
-_CONV_WEIGHTS = {64: Tiles(64, 2, 16), 128: Tiles(128, 4, 8)}
+_BACKWARD = {32: Tiles(32, 2, 420), 64: Tiles(64, 4), 128: Tiles(32, 8)}
+_CONV_WEIGHTS = {64: Tiles(32, 1, 16, 3), 128: Tiles(128, 4, 8, 3)}
 
 
 def usable(kernel: Kernel, dtype: Any) -> bool:
@@ -31,7 +31,7 @@ def call(kernel, shape: Shape, tiles: Tiles, **specs):
     """Where there is no GPU the kernel is interpreted, for tests."""
     return pl.pallas_call(
         partial(kernel, shape=shape, tiles=tiles),
-        compiler_params=triton.CompilerParams(num_warps=tiles.warps, num_stages=1),
+        compiler_params=triton.CompilerParams(num_warps=tiles.warps, num_stages=tiles.stages),
         interpret=jax.default_backend() != "gpu",
         name=f"{kernel.__name__}_{shape.channels}",
         **specs,
@@ -61,17 +61,28 @@ def residuals_backward(
     """From the gradient of a block's output to that of its convolution's output `x0`, of the squares and the scale."""
     rows, O = g.shape  # noqa: E741
     tiles = nearest(_BACKWARD, O)
+    of_rows = jax.ShapeDtypeStruct((rows, O), dtype)
+    shares = min(tiles.programs, rows // tiles.rows)
+    if shares:
+        d, d_squares, d_scale = call(
+            backward_sums_kernel,
+            shape,
+            tiles,
+            grid=(shares,),
+            out_shape=[
+                of_rows,
+                jax.ShapeDtypeStruct((shares, 2 * O, O), jnp.float32),
+                jax.ShapeDtypeStruct((shares, O), jnp.float32),
+            ],
+        )(x0, squares, scale, g)
+        return d, d_squares.sum(0), d_scale.sum(0)
+    of_layers = jax.ShapeDtypeStruct((2, rows, O), dtype)
     d, inputs, slopes, d_scale = call(
         backward_kernel,
         shape,
         tiles,
         grid=(rows // tiles.rows,),
-        out_shape=[
-            jax.ShapeDtypeStruct((rows, O), dtype),
-            jax.ShapeDtypeStruct((2, rows, O), dtype),
-            jax.ShapeDtypeStruct((2, rows, O), dtype),
-            jax.ShapeDtypeStruct((rows // tiles.rows, O), jnp.float32),
-        ],
+        out_shape=[of_rows, of_layers, of_layers, jax.ShapeDtypeStruct((rows // tiles.rows, O), jnp.float32)],
     )(x0, squares, scale, g)
     d_squares = jnp.einsum("lri,lro->lio", inputs, slopes, preferred_element_type=jnp.float32).reshape(2 * O, O)
     return d, d_squares, _sum_rows(d_scale)

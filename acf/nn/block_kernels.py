@@ -43,25 +43,37 @@ def up_kernel(x_ref, conv_ref, squares_ref, scale_ref, x0_ref, out_ref, *, shape
 def backward_kernel(
     x0_ref, squares_ref, scale_ref, g_ref, d_ref, inputs_ref, slopes_ref, d_scale_ref, *, shape: Shape, tiles: Tiles
 ):
-    tile, dtype = pl.program_id(0), d_ref.dtype
+    """Down to the convolution's output. The gradients of the squares are left as operands of a product."""
+    tile = pl.program_id(0)
     here = pl.ds(tile * tiles.rows, tiles.rows)
     weights = ResidualRefs(squares_ref, scale_ref, shape.channels)
-    at = _chain(x0_ref[here, :].astype(jnp.float32), weights, dtype)
-    inputs_ref[0, here, :] = at.x1
-    inputs_ref[1, here, :] = at.x2
-    inside = find_pixels(tile, shape, tiles).inside
-    g = jnp.where(inside[:, None], g_ref[here, :].astype(jnp.float32), 0)
-    d_second = (g * at.slope2).astype(dtype)
-    slopes_ref[1, here, :] = d_second
-    g += triton.dot(d_second, weights.square(1), trans_b=True)
-    d_first = (g * at.slope1).astype(dtype)
-    slopes_ref[0, here, :] = d_first
-    g += triton.dot(d_first, weights.square(0), trans_b=True)
-    d_normed = g * at.slope
-    d_scale_ref[tile, :] = (d_normed * at.hat).sum(0)
-    d_hat = d_normed * weights.scale[:][None, :]
-    mean = (d_hat * at.hat).sum(1) / shape.channels
-    d_ref[here, :] = (at.r * (d_hat - at.hat * mean[:, None])).astype(dtype)
+    at, back = _both_ways(x0_ref, g_ref, weights, tile, shape, tiles)
+    d_ref[here, :] = back.d
+    inputs_ref[0, here, :], inputs_ref[1, here, :] = at.x1, at.x2
+    slopes_ref[0, here, :], slopes_ref[1, here, :] = back.d_first, back.d_second
+    d_scale_ref[tile, :] = back.d_scale.sum(0)
+
+
+def backward_sums_kernel(
+    x0_ref, squares_ref, scale_ref, g_ref, d_ref, d_squares_ref, d_scale_ref, *, shape: Shape, tiles: Tiles
+):
+    """The same for narrow blocks, where the gradients of the squares fit in registers: from one share of the rows."""
+    me, programs, O = pl.program_id(0), d_squares_ref.shape[0], scale_ref.shape[0]  # noqa: E741
+    weights = ResidualRefs(squares_ref, scale_ref, shape.channels).read()
+
+    def add_tile(n, sums):
+        tile = me + n * programs
+        at, back = _both_ways(x0_ref, g_ref, weights, tile, shape, tiles)
+        d_ref[pl.ds(tile * tiles.rows, tiles.rows), :] = back.d
+        of_first = triton.dot(at.x1, back.d_first, trans_a=True)
+        of_second = triton.dot(at.x2, back.d_second, trans_a=True)
+        return sums[0] + of_first, sums[1] + of_second, sums[2] + back.d_scale
+
+    mine = (d_ref.shape[0] // tiles.rows - me + programs - 1) // programs
+    zeros = tuple(jnp.zeros((height, O), jnp.float32) for height in (O, O, tiles.rows))
+    first, second, scale = jax.lax.fori_loop(0, mine, add_tile, zeros)
+    d_squares_ref[me, pl.ds(0, O), :], d_squares_ref[me, pl.ds(O, O), :] = first, second
+    d_scale_ref[me, :] = scale.sum(0)
 
 
 def frame_weights_kernel(x_ref, features_ref, d_ref, out_ref, *, shape: Shape, tiles: Tiles):
@@ -118,6 +130,20 @@ class ResidualRefs(NamedTuple):
         width = self.scale.shape[0]
         return self.squares[pl.ds(n * width, width), :]
 
+    def read(self) -> "ResidualValues":
+        return ResidualValues((self.square(0), self.square(1)), self.scale[:], self.channels)
+
+
+class ResidualValues(NamedTuple):
+    """Those of a narrow block, read once for many tiles."""
+
+    squares: tuple[Float[Array, "O O"], Float[Array, "O O"]]
+    scale: Float[Array, " O"]
+    channels: int
+
+    def square(self, n: int) -> Float[Array, "O O"]:
+        return self.squares[n]
+
 
 class Chain(NamedTuple):
     """What follows the convolution, and what the backward pass needs of it."""
@@ -132,7 +158,7 @@ class Chain(NamedTuple):
     out: Float[Array, "R O"]
 
 
-def _chain(x0: Float[Array, "R O"], weights: ResidualRefs, dtype: Any) -> Chain:
+def _chain(x0: Float[Array, "R O"], weights: ResidualRefs | ResidualValues, dtype: Any) -> Chain:
     r = jax.lax.rsqrt((x0 * x0).sum(1) / weights.channels + EPSILON)[:, None]
     hat = x0 * r
     x1, slope = _silu(hat * weights.scale[:][None, :])
@@ -142,6 +168,34 @@ def _chain(x0: Float[Array, "R O"], weights: ResidualRefs, dtype: Any) -> Chain:
     x2 = x1 + silu
     silu, slope2 = _silu(triton.dot(x2.astype(dtype), weights.square(1)))
     return Chain(r, hat, slope, x1.astype(dtype), slope1, x2.astype(dtype), slope2, x2 + silu)
+
+
+class Back(NamedTuple):
+    """Gradients of the chain."""
+
+    d: Float[Array, "R O"]  # of the convolution's output
+    d_first: Float[Array, "R O"]  # of what each residual layer's SiLU is given
+    d_second: Float[Array, "R O"]
+    d_scale: Float[Array, "R O"]  # still to be summed over the rows
+
+
+def _both_ways(
+    x0_ref, g_ref, weights: ResidualRefs | ResidualValues, tile: Any, shape: Shape, tiles: Tiles
+) -> tuple[Chain, Back]:
+    """The chain again from the convolution's output, and the gradient of the block's output back down to it."""
+    dtype, here = g_ref.dtype, pl.ds(tile * tiles.rows, tiles.rows)
+    at = _chain(x0_ref[here, :].astype(jnp.float32), weights, dtype)
+    inside = find_pixels(tile, shape, tiles).inside
+    g = jnp.where(inside[:, None], g_ref[here, :].astype(jnp.float32), 0)
+    d_second = (g * at.slope2).astype(dtype)
+    g += triton.dot(d_second, weights.square(1), trans_b=True)
+    d_first = (g * at.slope1).astype(dtype)
+    g += triton.dot(d_first, weights.square(0), trans_b=True)
+    d_normed = g * at.slope
+    d_hat = d_normed * weights.scale[:][None, :]
+    mean = (d_hat * at.hat).sum(1) / shape.channels
+    d = at.r * (d_hat - at.hat * mean[:, None])
+    return at, Back(d.astype(dtype), d_first, d_second, d_normed * at.hat)
 
 
 def _silu(x: Float[Array, "R O"]) -> tuple[Float[Array, "R O"], Float[Array, "R O"]]:

@@ -26,6 +26,7 @@ class Tiles(NamedTuple):
     rows: int  # output pixels at a time
     warps: int
     programs: int = 0  # that share a member's rows, where each adds up gradients
+    stages: int = 1  # how far a loop over rows reads ahead
 
 
 class Shape(NamedTuple):

@@ -21,7 +21,7 @@ from acf.nn.block_layout import FEATURES, LINE, Shape, Tiles, features_of, from_
 from acf.nn.blocks import Weights
 
 # Measured on an H200 (`benchmarks/tiles.py`), by padded width of the block.
-_FRAME_WEIGHTS = {32: Tiles(32, 2, 256)}
+_FRAME_WEIGHTS = {32: Tiles(32, 2, 256, 3)}
 _CONV_INPUT = {64: Tiles(128, 8), 128: Tiles(128, 8)}
 
 
