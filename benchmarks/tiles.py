@@ -28,7 +28,12 @@ BLOCKS = {
     96: Shape(256, 8, 8, 48, 96, False),
 }
 ROWS_AND_WARPS = [(16, 1), (16, 2), (16, 4), (32, 2), (32, 4), (32, 8), (64, 2), (64, 4), (64, 8), (128, 4), (128, 8)]
-SHARED = [(rows, warps, programs) for rows, warps in [(32, 2), (64, 2), (64, 4), (128, 4)] for programs in (8, 16, 256)]
+SHARED = [  # rows, warps, programs, stages
+    (*cut, programs, stages)
+    for cut in [(32, 1), (32, 2), (64, 2), (64, 4), (128, 4)]
+    for programs in (8, 16, 256, 420)
+    for stages in (1, 3)
+]
 
 
 def block_calls(members: int):
@@ -71,6 +76,9 @@ def block_calls(members: int):
                 out = jax.ShapeDtypeStruct((tiles.programs, shape.conv_rows, O), jnp.float32)
                 run = partial(call, block_kernels.frame_weights_kernel, tiles, (tiles.programs,), out)
                 yield f"frame weights {o}", tiles, lambda x, g, run=run, f=features: run(x, f, g), (x, g)
+                sums = [jax.ShapeDtypeStruct((tiles.programs, *size), jnp.float32) for size in ((2 * O, O), (O,))]
+                run = partial(call, block_kernels.backward_sums_kernel, tiles, (tiles.programs,), [rows, *sums])
+                yield f"backward sums {o}", tiles, run, (g, squares, scale, g)
             elif tiles.programs <= 16:
                 out = jax.ShapeDtypeStruct((tiles.programs, 9, I, O), jnp.float32)
                 run = partial(call, block_kernels.conv_weights_kernel, tiles, (9, tiles.programs), out)
