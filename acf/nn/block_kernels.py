@@ -14,7 +14,19 @@ from jax.experimental import pallas as pl
 from jax.experimental.pallas import triton
 from jaxtyping import Array, Float
 
-from acf.nn.block_layout import FEATURES, LINE, Shape, Tiles, find_pixels, gather, padded, read_inputs, read_tap, row_of
+from acf.nn.block_layout import (
+    FEATURES,
+    LINE,
+    Shape,
+    Tiles,
+    find_pixels,
+    gather,
+    padded,
+    read_inputs,
+    read_tap,
+    row_of,
+    split,
+)
 from acf.nn.kernel import fast_tanh
 
 EPSILON = 1e-6  # nnx.RMSNorm's
@@ -219,7 +231,7 @@ def _transposed(d_ref: Any, conv_ref: Any, shape: Shape, tiles: Tiles) -> Iterat
     """
     I = padded(shape.channels_in)  # noqa: E741
     cell = pl.program_id(0) * tiles.rows + jnp.arange(tiles.rows)
-    n, y, x = cell // (shape.h2 * shape.w2), cell // shape.w2 % shape.h2, cell % shape.w2
+    n, y, x = split(cell, shape.h2, shape.w2)
     around = {}
     for below in (0, 1):
         for right in (0, 1):

@@ -79,14 +79,21 @@ class Pixels(NamedTuple):
 
 def find_pixels(tile: Int[Array, ""], shape: Shape, tiles: Tiles) -> Pixels:
     row = tile * tiles.rows + jnp.arange(tiles.rows)
-    cell, h4, w4 = row // 4, -(-shape.h2 // 2), -(-shape.w2 // 2)
-    y, x = 2 * (cell // w4 % h4) + row // 2 % 2, 2 * (cell % w4) + row % 2
-    return Pixels(row, cell // (h4 * w4), y, x, (row < shape.rows) & (y < shape.h2) & (x < shape.w2))
+    n, cell_y, cell_x = split(row >> 2, -(-shape.h2 // 2), -(-shape.w2 // 2))
+    y, x = 2 * cell_y + (row >> 1 & 1), 2 * cell_x + (row & 1)
+    return Pixels(row, n, y, x, (row < shape.rows) & (y < shape.h2) & (x < shape.w2))
+
+
+def split(place: Int[Array, " R"], h: int, w: int) -> tuple[Array, Array, Array]:
+    """(n, y, x) of a place in [N, h, w]. Unsigned, a division by a power of two is one shift; signed, it is many."""
+    place = place.astype(jnp.uint32)
+    parts = (place // jnp.uint32(h * w), place // jnp.uint32(w) % jnp.uint32(h), place % jnp.uint32(w))
+    return tuple(part.astype(jnp.int32) for part in parts)
 
 
 def row_of(n: Array, y: Array, x: Array, h: int, w: int) -> Array:
     """Where a pixel of an h x w image lies in the order of cells."""
-    return ((n * -(-h // 2) + y // 2) * -(-w // 2) + x // 2) * 4 + y % 2 * 2 + x % 2
+    return ((n * -(-h // 2) + (y >> 1)) * -(-w // 2) + (x >> 1)) * 4 + (y & 1) * 2 + (x & 1)
 
 
 def to_rows(x: Float[Array, "N h w c"], width: int) -> Float[Array, "rows width"]:
@@ -118,7 +125,7 @@ def read_inputs(x_ref, features_ref, pixels: Pixels, shape: Shape, dtype: Any) -
     """What the convolution sees: nine taps of another block's output; or three lines of bytes, and the features."""
     if not shape.frames:
         return [read_tap(x_ref, pixels, dy, dx, shape) for dy in range(3) for dx in range(3)]
-    features = gather(features_ref, pixels.row % shape.rows_a_frame, pixels.inside)
+    features = gather(features_ref, pixels.row - pixels.n * shape.rows_a_frame, pixels.inside)
     return [*(_line(x_ref, pixels, dy, shape).astype(dtype) for dy in range(3)), features]
 
 
