@@ -27,7 +27,7 @@ from acf.nn.block_layout import (
     row_of,
     split,
 )
-from acf.nn.kernel import fast_tanh
+from acf.nn.kernel import fast_tanh, fma
 
 EPSILON = 1e-6  # nnx.RMSNorm's
 
@@ -176,10 +176,9 @@ def _chain(x0: Float[Array, "R O"], weights: ResidualRefs | ResidualValues, dtyp
     x1, slope = _silu(hat * weights.scale[:][None, :])
     is_constant = jnp.arange(x0.shape[1])[None, :] == x0.shape[1] - 1
     x1 = jnp.where(is_constant, 1.0, x1)
-    silu, slope1 = _silu(triton.dot(x1.astype(dtype), weights.square(0)))
-    x2 = x1 + silu
-    silu, slope2 = _silu(triton.dot(x2.astype(dtype), weights.square(1)))
-    return Chain(r, hat, slope, x1.astype(dtype), slope1, x2.astype(dtype), slope2, x2 + silu)
+    x2, slope1 = _silu(triton.dot(x1.astype(dtype), weights.square(0)), x1)
+    out, slope2 = _silu(triton.dot(x2.astype(dtype), weights.square(1)), x2)
+    return Chain(r, hat, slope, x1.astype(dtype), slope1, x2.astype(dtype), slope2, out)
 
 
 class Back(NamedTuple):
@@ -206,15 +205,14 @@ def _both_ways(
     d_normed = g * at.slope
     d_hat = d_normed * weights.scale[:][None, :]
     mean = (d_hat * at.hat).sum(1) / shape.channels
-    d = at.r * (d_hat - at.hat * mean[:, None])
+    d = at.r * fma(at.hat, -mean[:, None], d_hat)
     return at, Back(d.astype(dtype), d_first, d_second, d_normed * at.hat)
 
 
-def _silu(x: Float[Array, "R O"]) -> tuple[Float[Array, "R O"], Float[Array, "R O"]]:
-    """And its slope."""
-    s = 0.5 + 0.5 * fast_tanh(0.5 * x)  # the logistic function
-    silu = x * s
-    return silu, s + silu * (1 - s)
+def _silu(x: Float[Array, "R O"], base: Any = 0.0) -> tuple[Float[Array, "R O"], Float[Array, "R O"]]:
+    """`base + silu(x)`, and silu's slope."""
+    s = fma(fast_tanh(0.5 * x), 0.5, 0.5)  # the logistic function
+    return fma(x, s, base), s * fma(x, 1 - s, 1.0)
 
 
 def _conv(inputs: list[Float[Array, "R _"]], conv_ref: Any) -> Float[Array, "R O"]:

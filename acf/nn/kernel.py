@@ -1,6 +1,6 @@
 """Which implementation computes what is worth a kernel of its own: plain XLA, or Pallas on a GPU."""
 
-from typing import Literal
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -35,3 +35,18 @@ def fast_reciprocal(x: Float[Array, "..."]) -> Float[Array, "..."]:
 def fast_tanh(x: Float[Array, "..."]) -> Float[Array, "..."]:
     """Inside a kernel: one instruction, right to 2^-11. For what is rounded to bfloat16 anyway."""
     return triton.approx_tanh(x) if jax.default_backend() == "gpu" else jnp.tanh(x)
+
+
+def fma(a: Any, b: Any, c: Any) -> Float[Array, "..."]:
+    """Inside a kernel: `a * b + c` as one instruction. XLA does not contract the two when it compiles a kernel."""
+    if jax.default_backend() != "gpu":
+        return a * b + c
+    shape = jnp.broadcast_shapes(*(jnp.shape(x) for x in (a, b, c)))
+    (out,) = triton.elementwise_inline_asm(
+        "fma.rn.f32 $0, $1, $2, $3;",
+        args=[jnp.broadcast_to(jnp.asarray(x, jnp.float32), shape) for x in (a, b, c)],
+        constraints="=f,f,f,f",
+        pack=1,
+        result_shape_dtypes=[jax.ShapeDtypeStruct(shape, jnp.float32)],
+    )
+    return out

@@ -16,7 +16,7 @@ from jax.experimental import pallas as pl
 from jax.experimental.pallas import triton
 from jaxtyping import Array, Float
 
-from acf.nn.kernel import fast_reciprocal
+from acf.nn.kernel import fast_reciprocal, fma
 
 # Measured on an H200 (`benchmarks/tiles.py`).
 FORWARD_TILE = (16, 128)  # pairs: j, i
@@ -82,11 +82,11 @@ def _forward_kernel(u_ref, exp_u_ref, c_ref, v_ref, exp_v_ref, w_ref, out_ref, s
         out, slope = sums
         for h in [n * UNROLL + m for m in range(UNROLL)]:
             w, c = w_ref[h], c_ref[h, :][None, :]
-            pre = u_ref[h, :][None, :] + w * v
-            s = fast_reciprocal(1 + exp_u_ref[h, :][None, :] * exp_v_ref[:, h][:, None])
+            pre = fma(w, v, u_ref[h, :][None, :])
+            s = fast_reciprocal(fma(exp_u_ref[h, :][None, :], exp_v_ref[:, h][:, None], 1.0))
             silu = pre * s
-            out += c * silu
-            slope += (c * w) * (s + silu * (1 - s))
+            out = fma(c, silu, out)
+            slope = fma(c * w, fma(silu, 1 - s, s), slope)
         return out, slope
 
     zeros = jnp.zeros(out_ref.shape, out_ref.dtype)
@@ -130,13 +130,13 @@ def _backward_kernel(u_ref, exp_u_ref, c_ref, v_ref, exp_v_ref, w_ref, g_ref, du
         silus, slopes, slopes_v = sums
         for j in [n * UNROLL + m for m in range(UNROLL)]:
             v, g = v_ref[j], g_ref[j, :][None, :]
-            pre = u + w * v
-            s = fast_reciprocal(1 + exp_u * exp_v_ref[j, :][:, None])
+            pre = fma(w, v, u)
+            s = fast_reciprocal(fma(exp_u, exp_v_ref[j, :][:, None], 1.0))
             silu = pre * s
-            slope = g * (s + silu * (1 - s))
-            silus += g * silu
-            slopes += slope
-            slopes_v += slope * v
+            slope = fma(silu, 1 - s, s)
+            silus = fma(g, silu, silus)
+            slopes = fma(g, slope, slopes)
+            slopes_v = fma(g * v, slope, slopes_v)
         return silus, slopes, slopes_v
 
     zeros = jnp.zeros_like(u)

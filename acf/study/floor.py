@@ -17,7 +17,7 @@ from jaxtyping import Array
 
 from acf.methods.base import Spec
 from acf.nn.encoder import MIN_RESOLUTION
-from acf.nn.kernel import fast_reciprocal
+from acf.nn.kernel import fast_reciprocal, fma
 
 
 class Rates(NamedTuple):
@@ -83,7 +83,7 @@ def measure_rates() -> Rates:
     return Rates(
         copied,
         multiplied,
-        _in_registers(lambda x: x * 0.999 + 0.001),
+        _in_registers(lambda x: fma(x, 0.999, 0.001)),
         _in_registers(lambda x: fast_reciprocal(1 + x)),
     )
 
