@@ -94,7 +94,7 @@ def bars(groups: list[Group]) -> Drawing:
         axes.set_title(title, fontsize=10)
         axes.set(xlim=(-0.9, x - 0.9))
         plain(axes)
-    axes.set_ylim(0, max(1.08, *(mean + std + 0.03 for _, _, _, mean, std, *_ in rows)))  # both sides share it
+    figure.axes[0].set_ylim(0, max([1.08, *(mean + std + 0.03 for _, _, _, mean, std, *_ in rows)]))  # both share it
     found = dict(zip(*reversed(figure.axes[0].get_legend_handles_labels()), strict=True))
     columns = min(len(found), 8)
     figure.legend(found.values(), found.keys(), loc="outside lower center", ncols=columns, fontsize=8, frameon=False)
