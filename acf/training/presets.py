@@ -43,7 +43,7 @@ _ACF = {
     "fourrooms": {"lr": 3.6392e-4, "fwd": 40.736, "ratio": 16.963, "inv": 97.365, "policy": 22.764},
 }
 # The paper's reconstruction weighs 9.26e-8 (DoorKey), 4.53e-10 (Taxi) and 3.50e-4 (FourRooms) times an error below 1:
-# a millionth of the loss and less, below what bfloat16 resolves. At 0 the decoder is left out.
+# a hundred-thousandth of the loss and less, below what bfloat16 resolves. At 0 the decoder is left out.
 _GCL = {
     "doorkey": {"lr": 2.0363e-4, "classifier": 60.444, "recons": 0.0},
     "taxi": {"lr": 4.4530e-4, "classifier": 27.293, "recons": 0.0},
