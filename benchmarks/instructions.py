@@ -1,7 +1,7 @@
 """What XLA makes of the kernels for an H200, without one: registers, spilled bytes and how much arithmetic.
 
 In an environment of its own, with what JAX needs for CUDA 13 (none of it asks for a GPU):
-pip install . "jax-cuda13-plugin==JAX'S VERSION" "jax-cuda13-pjrt==JAX'S VERSION" nvidia-cuda-nvcc
+pip install . jax==0.11.2 jax-cuda13-plugin==0.11.2 jax-cuda13-pjrt==0.11.2 nvidia-cuda-nvcc
 python benchmarks/instructions.py
 """
 
@@ -9,12 +9,12 @@ import os
 import re
 import subprocess
 import tempfile
-from collections import Counter
 from pathlib import Path
 
-FOLDER = tempfile.mkdtemp()
+FOLDER = tempfile.TemporaryDirectory()
+DUMP = f"--xla_dump_to={FOLDER.name} --xla_dump_emitter_re=.* --xla_gpu_dump_llvmir"
 os.environ |= {
-    "XLA_FLAGS": f"--xla_dump_to={FOLDER} --xla_dump_emitter_re=.* --xla_gpu_dump_llvmir --xla_gpu_autotune_level=0",
+    "XLA_FLAGS": f"{DUMP} --xla_gpu_autotune_level=0",
     "JAX_PLATFORMS": "cpu",
     "JAX_SKIP_CUDA_CONSTRAINTS_CHECK": "1",  # else cuDNN is asked for
 }
@@ -76,21 +76,26 @@ def compile_kernels() -> None:
         jax.jit(jax.vmap(energies)).lower(shape(K, H, N), shape(K, N), shape(K, H), shape(K, H, N)).compile()
 
 
+def describe(code: str, file: Path) -> list[str]:
+    """Registers, spilled bytes, and how much arithmetic of each kind."""
+    import nvidia.cu13  # pyright: ignore[reportMissingImports]
+
+    ptxas = Path(nvidia.cu13.__path__[0]) / "bin/ptxas"
+    command = [ptxas, "-arch=sm_90a", "-v", file, "-o", os.devnull]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stderr
+    numbers = re.search(r"(\d+) bytes spill stores[\s\S]*Used (\d+) registers", said)
+    assert numbers, said
+    return [numbers[2], numbers[1], *(str(len(re.findall(pattern, code))) for pattern in ARITHMETIC.values())]
+
+
 def main() -> None:
     compile_kernels()
-    rows = table(
-        "kernel", "registers", "spilled bytes", *ARITHMETIC, title="In the code of a thread, loops counted once"
-    )
-    for file in sorted(Path(FOLDER).glob("*.ptx")):
+    rows = table("kernel", "registers", "spilled bytes", *ARITHMETIC, title="A thread's code, loops counted once")
+    for file in sorted(Path(FOLDER.name).glob("*.ptx")):
         code = file.read_text()
         name = re.search(r"\.entry (\w+)", code)
-        if name is None or not re.search("kernel|pairwise_(forward|backward)", name[1]):
-            continue
-        said = subprocess.run(["ptxas", "-arch=sm_90a", "-v", file, "-o", os.devnull], capture_output=True, text=True)
-        found = Counter({kind: len(re.findall(pattern, code)) for kind, pattern in ARITHMETIC.items()})
-        registers, spilled = re.search(r"Used (\d+) reg", said.stderr), re.search(r"(\d+) bytes spill st", said.stderr)
-        numbers = [match[1] if match else "?" for match in (registers, spilled)]
-        rows.add_row(name[1], *numbers, *(str(found[kind]) for kind in ARITHMETIC))
+        if name and re.search("kernel|pairwise_(forward|backward)", name[1]):
+            rows.add_row(name[1], *describe(code, file))
     console.print(rows)
 
 

@@ -4,7 +4,7 @@ Forward: convolution (or its transpose), norm, SiLU and both residual layers. Ba
 output on, and back down to it; then the gradients of the convolution's weights and of its input.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -73,17 +73,15 @@ def backward_sums_kernel(
     me, programs, O = pl.program_id(0), d_squares_ref.shape[0], scale_ref.shape[0]  # noqa: E741
     weights = ResidualRefs(squares_ref, scale_ref, shape.channels).read()
 
-    def add_tile(n, sums):
-        tile = me + n * programs
+    def add_tile(tile, sums):
         at, back = _both_ways(x0_ref, g_ref, weights, tile, shape, tiles)
         d_ref[pl.ds(tile * tiles.rows, tiles.rows), :] = back.d
         of_first = triton.dot(at.x1, back.d_first, trans_a=True)
         of_second = triton.dot(at.x2, back.d_second, trans_a=True)
         return sums[0] + of_first, sums[1] + of_second, sums[2] + back.d_scale
 
-    mine = (d_ref.shape[0] // tiles.rows - me + programs - 1) // programs
     zeros = tuple(jnp.zeros((height, O), jnp.float32) for height in (O, O, tiles.rows))
-    first, second, scale = jax.lax.fori_loop(0, mine, add_tile, zeros)
+    first, second, scale = _over_share(add_tile, zeros, d_ref.shape[0] // tiles.rows, me, programs)
     d_squares_ref[me, pl.ds(0, O), :], d_squares_ref[me, pl.ds(O, O), :] = first, second
     d_scale_ref[me, :] = scale.sum(0)
 
@@ -92,15 +90,13 @@ def frame_weights_kernel(x_ref, features_ref, d_ref, out_ref, *, shape: Shape, t
     """The gradient of the first convolution's weights from one share of the rows."""
     me, splits, O = pl.program_id(0), out_ref.shape[0], out_ref.shape[2]  # noqa: E741
 
-    def add_tile(n, sums):
-        tile = me + n * splits
+    def add_tile(tile, sums):
         inputs = read_inputs(x_ref, features_ref, find_pixels(tile, shape, tiles), shape, d_ref.dtype)
         d = d_ref[pl.ds(tile * tiles.rows, tiles.rows), :]
         return tuple(total + triton.dot(x, d, trans_a=True) for total, x in zip(sums, inputs, strict=True))
 
-    mine = (pl.cdiv(shape.rows, tiles.rows) - me + splits - 1) // splits
     zeros = tuple(jnp.zeros((height, O), jnp.float32) for height in (LINE, LINE, LINE, FEATURES))
-    for n, total in enumerate(jax.lax.fori_loop(0, mine, add_tile, zeros)):
+    for n, total in enumerate(_over_share(add_tile, zeros, pl.cdiv(shape.rows, tiles.rows), me, splits)):
         out_ref[me, pl.ds(n * LINE, len(total)), :] = total
 
 
@@ -108,13 +104,12 @@ def conv_weights_kernel(x_ref, d_ref, _, out_ref, *, shape: Shape, tiles: Tiles)
     """The gradient of one tap's weights from one share of the rows."""
     tap, me, splits = pl.program_id(0), pl.program_id(1), out_ref.shape[0]
 
-    def add_tile(n, total):
-        tile = me + n * splits
+    def add_tile(tile, total):
         x = read_tap(x_ref, find_pixels(tile, shape, tiles), tap // 3, tap % 3, shape)
         return total + triton.dot(x, d_ref[pl.ds(tile * tiles.rows, tiles.rows), :], trans_a=True)
 
-    mine = (pl.cdiv(shape.rows, tiles.rows) - me + splits - 1) // splits
-    out_ref[me, tap] = jax.lax.fori_loop(0, mine, add_tile, jnp.zeros(out_ref.shape[2:], jnp.float32))
+    zeros = jnp.zeros(out_ref.shape[2:], jnp.float32)
+    out_ref[me, tap] = _over_share(add_tile, zeros, pl.cdiv(shape.rows, tiles.rows), me, splits)
 
 
 def conv_input_kernel(d_ref, conv_ref, out_ref, *, shape: Shape, tiles: Tiles):
@@ -129,6 +124,12 @@ def conv_kernel(x_ref, conv_ref, out_ref, *, shape: Shape, tiles: Tiles):
     tile, dtype = pl.program_id(0), out_ref.dtype
     inputs = read_inputs(x_ref, None, find_pixels(tile, shape, tiles), shape, dtype)
     out_ref[pl.ds(tile * tiles.rows, tiles.rows), :] = _conv(inputs, conv_ref).astype(dtype)
+
+
+def _over_share(add_tile: Callable[[Any, Any], Any], sums: Any, tiles: int, me: Any, shares: int) -> Any:
+    """`add_tile` of every tile in this program's share, which is every `shares`-th from its own number on."""
+    mine = (tiles - me + shares - 1) // shares
+    return jax.lax.fori_loop(0, mine, lambda n, sums: add_tile(me + n * shares, sums), sums)
 
 
 class ResidualRefs(NamedTuple):

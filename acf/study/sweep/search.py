@@ -82,6 +82,11 @@ def sweep(
         latents=latents,
     )
     plans.agree(asked, out)
+    return _carry_out(asked, out, storage, ray)
+
+
+def _carry_out(asked: Plan, out: Path, storage: str | None, ray: str | None) -> Sweep:
+    """What is not done yet of the plan, and the results."""
     with ExitStack() as stack:
         run: Runner = run_here
         if ray is not None:
@@ -92,7 +97,7 @@ def sweep(
         stack.enter_context(exclusive_lock(out))
         prepare(asked, out)
         if not (out / "preset.toml").exists():
-            write_preset(out / "preset.toml", asked.preset, method, "What the sweep in this folder starts from.")
+            write_preset(out / "preset.toml", asked.preset, asked.method, "What the sweep in this folder starts from.")
         name = plans.write(asked, out)
         ledger = Ledger(asked, opened or open_journal(out / "study.journal"), name)
         search = _Search(out, asked, ledger, run)
