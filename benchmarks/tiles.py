@@ -9,7 +9,7 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
 
 import jax
@@ -27,13 +27,15 @@ BLOCKS = {
     48: Shape(256, 16, 16, 24, 48, False),
     96: Shape(256, 8, 8, 48, 96, False),
 }
-ROWS_AND_WARPS = [(16, 1), (16, 2), (16, 4), (32, 2), (32, 4), (32, 8), (64, 2), (64, 4), (64, 8), (128, 4), (128, 8)]
-SHARED = [  # rows, warps, programs, stages
-    (*cut, programs, stages)
-    for cut in [(32, 1), (32, 2), (64, 2), (64, 4), (128, 4)]
-    for programs in (8, 16, 256, 420)
-    for stages in (1, 3)
-]
+ROWS_AND_WARPS = [(16, 1), (32, 2), (32, 4), (32, 8), (64, 2), (64, 4), (64, 8), (128, 4), (128, 8)]
+STAGES = (1, 2, 3)
+SHARES = {  # of a member's rows
+    "backward sums 24": (256, 420, 560),
+    "backward sums 48": (48, 64, 96, 128),
+    "frame weights 24": (128, 256, 420),
+    "conv weights 48": (8, 16),
+    "conv weights 96": (4, 8, 16),
+}
 
 
 def block_calls(members: int):
@@ -57,44 +59,50 @@ def block_calls(members: int):
         def call(kernel, tiles, grid, out_shape, *args, shape=shape):
             return call_kernel(kernel, shape, tiles, grid=grid, out_shape=out_shape)(*args)
 
-        for tiles in [Tiles(*cut) for cut in ROWS_AND_WARPS]:
+        for tiles in [Tiles(*cut, 0, stages) for cut, stages in product(ROWS_AND_WARPS, STAGES)]:
             grid = (shape.rows // tiles.rows,)
+            if tiles.stages == 1:  # it has no loop
+                of_tiles = jax.ShapeDtypeStruct((*grid, O), jnp.float32)
+                run = partial(call, block_kernels.backward_kernel, tiles, grid, [rows, two, two, of_tiles])
+                yield f"backward {o}", tiles, run, (g, squares, scale, g)
+            elif shape.frames:  # nor have these
+                continue
             run = partial(call, block_kernels.forward_kernel, tiles, grid, [rows] * 2)
             forward = lambda x, *weights, run=run, f=features: run(x, f, *weights)  # noqa: E731
             yield f"forward {o}", tiles, forward, (x, conv, squares, scale)
-            sums = jax.ShapeDtypeStruct((grid[0], O), jnp.float32)
-            run = partial(call, block_kernels.backward_kernel, tiles, grid, [rows, two, two, sums])
-            yield f"backward {o}", tiles, run, (g, squares, scale, g)
             if not shape.frames:
                 out = jax.ShapeDtypeStruct((shape.cells, 4, I), dt)
-                run = partial(call, block_kernels.conv_input_kernel, tiles, (shape.cells // tiles.rows,), out)
+                run = partial(call, block_kernels.conv_input_kernel, tiles, (4, shape.cells // tiles.rows), out)
                 yield f"conv input {o}", tiles, run, (g, conv)
-                run = partial(call, block_kernels.up_kernel, tiles, (shape.cells // tiles.rows,), [out] * 2)
+                run = partial(call, block_kernels.up_kernel, tiles, (4, shape.cells // tiles.rows), [out] * 2)
                 yield f"up {o}", tiles, run, (g, conv, squares[:, : 2 * I, :I], scale[:, :I])
-        for tiles in [Tiles(*cut) for cut in SHARED]:
-            if shape.frames:
-                out = jax.ShapeDtypeStruct((tiles.programs, shape.conv_rows, O), jnp.float32)
-                run = partial(call, block_kernels.frame_weights_kernel, tiles, (tiles.programs,), out)
-                yield f"frame weights {o}", tiles, lambda x, g, run=run, f=features: run(x, f, g), (x, g)
-                sums = [jax.ShapeDtypeStruct((tiles.programs, *size), jnp.float32) for size in ((2 * O, O), (O,))]
-                run = partial(call, block_kernels.backward_sums_kernel, tiles, (tiles.programs,), [rows, *sums])
-                yield f"backward sums {o}", tiles, run, (g, squares, scale, g)
-            elif tiles.programs <= 16:
-                out = jax.ShapeDtypeStruct((tiles.programs, 9, I, O), jnp.float32)
-                run = partial(call, block_kernels.conv_weights_kernel, tiles, (9, tiles.programs), out)
-                yield f"conv weights {o}", tiles, run, (x, g, x)
+        for name, cut, stages in product(SHARES, ROWS_AND_WARPS, STAGES):
+            for tiles in [Tiles(*cut, shares, stages) for shares in SHARES[name] if name.endswith(str(o))]:
+                grid = (tiles.programs,)
+                if name.startswith("backward sums"):
+                    sums = [jax.ShapeDtypeStruct((*grid, *size), jnp.float32) for size in ((2 * O, O), (O,))]
+                    run = partial(call, block_kernels.backward_sums_kernel, tiles, grid, [rows, *sums])
+                    yield name, tiles, run, (g, squares, scale, g)
+                elif name.startswith("frame weights"):
+                    out = jax.ShapeDtypeStruct((*grid, shape.conv_rows, O), jnp.float32)
+                    run = partial(call, block_kernels.frame_weights_kernel, tiles, grid, out)
+                    yield name, tiles, lambda x, g, run=run, f=features: run(x, f, g), (x, g)
+                else:
+                    out = jax.ShapeDtypeStruct((*grid, 9, I, O), jnp.float32)
+                    run = partial(call, block_kernels.conv_weights_kernel, tiles, (9, *grid), out)
+                    yield name, tiles, run, (x, g, x)
 
 
 def pairwise_calls(members: int, K: int = 6, N: int = 128, H: int = 256):
     keys = jax.random.split(jax.random.key(0), 5)
     shapes = [(K, H, N), (K, N), (K, H), (K, H, N), (N, N)]
     u, v, w, c, g = (jax.random.normal(key, (members, *shape)) for key, shape in zip(keys, shapes, strict=True))
-    for tile in [(8, 128), (16, 64), (16, 128), (32, 64), (32, 128)]:
-        pairwise_pallas.FORWARD_TILE = tile  # read when the function is traced, before the next one is asked for
-        yield "pairwise forward", tile, lambda *args: pairwise_pallas.forward(*args), (u, v, w, c)
-    for tile in [(32, 32), (64, 16), (64, 32), (32, 64), (16, 128), (16, 64), (128, 16)]:
-        pairwise_pallas.BACKWARD_TILE = tile
-        yield "pairwise backward", tile, lambda *args: pairwise_pallas.backward(*args), (u, v, w, c, g)
+    for tile, warps in product([(8, 128), (16, 64), (16, 128), (32, 64), (32, 128)], (2, 4)):
+        pairwise_pallas.FORWARD_TILE, pairwise_pallas.FORWARD_WARPS = tile, warps  # read when the function is traced
+        yield "pairwise forward", (*tile, warps), lambda *args: pairwise_pallas.forward(*args), (u, v, w, c)
+    for tile, warps in product([(16, 64), (16, 128), (32, 32), (32, 64), (64, 16), (64, 32), (128, 16)], (2, 4)):
+        pairwise_pallas.BACKWARD_TILE, pairwise_pallas.BACKWARD_WARPS = tile, warps
+        yield "pairwise backward", (*tile, warps), lambda *args: pairwise_pallas.backward(*args), (u, v, w, c, g)
 
 
 def microseconds(programs) -> list[float]:
@@ -111,7 +119,8 @@ def microseconds(programs) -> list[float]:
             line for plane in ProfileData.from_file(str(file)).planes if "GPU" in plane.name for line in plane.lines
         ]
         events = [event for line in lines if "Stream" in line.name for event in line.events]
-        ours = [event for event in events if "kernel" in event.name or "pairwise" in event.name]
+        small = ("pairwise_exp", "pairwise_gradient")  # which come with the large ones
+        ours = [e for e in events if ("kernel" in e.name or "pairwise" in e.name) and not e.name.startswith(small)]
         times = [event.duration_ns / 1e3 for event in sorted(ours, key=lambda event: event.start_ns)]
     return [min(times[n : n + REPEATS]) for n in range(0, len(times), REPEATS)]
 

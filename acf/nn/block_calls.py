@@ -17,9 +17,9 @@ from acf.nn.kernel import Kernel, chosen
 WIDEST = 128  # channels whose weights fit a processor's shared memory
 
 # Measured on an H200 (`benchmarks/tiles.py`), by padded width of the block.
-CONV = {32: Tiles(64, 4), 64: Tiles(128, 8), 128: Tiles(64, 4)}
-_BACKWARD = {32: Tiles(32, 2, 420), 64: Tiles(64, 4), 128: Tiles(32, 8)}
-_CONV_WEIGHTS = {64: Tiles(32, 1, 16, 3), 128: Tiles(128, 4, 8, 3)}
+CONV = {32: Tiles(64, 4), 64: Tiles(64, 4, 0, 3), 128: Tiles(64, 4, 0, 3)}
+_BACKWARD = {32: Tiles(32, 2, 420, 3), 64: Tiles(64, 4), 128: Tiles(32, 8)}
+_CONV_WEIGHTS = {64: Tiles(128, 4, 8, 3), 128: Tiles(64, 4, 8, 3)}
 
 
 def usable(kernel: Kernel, dtype: Any) -> bool:
@@ -43,11 +43,14 @@ def nearest(table: dict[int, Tiles], width: int) -> Tiles:
 
 
 def pack_residuals(weights: ResidualWeights) -> tuple[Float[Array, "O2 O"], Float[Array, " O"]]:
-    """Both layers' matrices, each with its bias as the constant channel's row, and the norm's scale."""
+    """Both layers' matrices, each with its bias as the constant channel's row, and the norm's scale.
+
+    All are halved, and by that what SiLU is given: it is `x (1 + tanh(x / 2)) / 2`.
+    """
     O = padded(len(weights.scale))  # noqa: E741
     layers = ((weights.first, weights.first_bias), (weights.second, weights.second_bias))
     squares = [part for matrix, bias in layers for part in (pad(matrix, (O - 1, O)), pad(bias[None], (1, O)))]
-    return jnp.concatenate(squares), pad(weights.scale, (O,))
+    return 0.5 * jnp.concatenate(squares), 0.5 * pad(weights.scale, (O,))
 
 
 def residuals_backward(

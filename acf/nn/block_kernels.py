@@ -4,7 +4,7 @@ Forward: convolution (or its transpose), norm, SiLU and both residual layers. Ba
 output on, and back down to it; then the gradients of the convolution's weights and of its input.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -17,17 +17,18 @@ from jaxtyping import Array, Float
 from acf.nn.block_layout import (
     FEATURES,
     LINE,
+    Pixels,
     Shape,
     Tiles,
     find_pixels,
     gather,
     padded,
-    read_inputs,
+    read_frames,
     read_tap,
     row_of,
     split,
 )
-from acf.nn.kernel import fast_tanh, fma
+from acf.nn.kernel import fast_tanh, fma, fnma
 
 EPSILON = 1e-6  # nnx.RMSNorm's
 
@@ -37,19 +38,23 @@ def forward_kernel(
 ):
     tile, dtype = pl.program_id(0), out_ref.dtype
     here = pl.ds(tile * tiles.rows, tiles.rows)
-    inputs = read_inputs(x_ref, features_ref, find_pixels(tile, shape, tiles), shape, dtype)
-    x0 = _conv(inputs, conv_ref)
+    pixels = find_pixels(tile, shape, tiles)
+    if shape.frames:
+        x0 = _conv_frames(read_frames(x_ref, features_ref, pixels, shape, dtype), conv_ref)
+    else:
+        x0 = _conv(x_ref, conv_ref, pixels, shape)
     x0_ref[here, :] = x0.astype(dtype)
     out_ref[here, :] = _chain(x0, ResidualRefs(squares_ref, scale_ref, shape.channels), dtype).out.astype(dtype)
 
 
 def up_kernel(x_ref, conv_ref, squares_ref, scale_ref, x0_ref, out_ref, *, shape: Shape, tiles: Tiles):
     """A decoder's block. `shape` is that of the convolution which it transposes."""
-    here, dtype = pl.ds(pl.program_id(0) * tiles.rows, tiles.rows), out_ref.dtype
+    parity, tile, dtype = 3 - pl.program_id(0), pl.program_id(1), out_ref.dtype
+    here = pl.ds(tile * tiles.rows, tiles.rows)
+    x0 = _transposed(x_ref, conv_ref, parity, tile, shape, tiles)
+    x0_ref[here, parity, :] = x0.astype(dtype)
     weights = ResidualRefs(squares_ref, scale_ref, shape.channels_in)
-    for n, x0 in enumerate(_transposed(x_ref, conv_ref, shape, tiles)):
-        x0_ref[here, n, :] = x0.astype(dtype)
-        out_ref[here, n, :] = _chain(x0, weights, dtype).out.astype(dtype)
+    out_ref[here, parity, :] = _chain(x0, weights, dtype).out.astype(dtype)
 
 
 def backward_kernel(
@@ -63,7 +68,7 @@ def backward_kernel(
     d_ref[here, :] = back.d
     inputs_ref[0, here, :], inputs_ref[1, here, :] = at.x1, at.x2
     slopes_ref[0, here, :], slopes_ref[1, here, :] = back.d_first, back.d_second
-    d_scale_ref[tile, :] = back.d_scale.sum(0)
+    d_scale_ref[tile, :] = (back.d_normed * at.hat).sum(0)
 
 
 def backward_sums_kernel(
@@ -78,7 +83,7 @@ def backward_sums_kernel(
         d_ref[pl.ds(tile * tiles.rows, tiles.rows), :] = back.d
         of_first = triton.dot(at.x1, back.d_first, trans_a=True)
         of_second = triton.dot(at.x2, back.d_second, trans_a=True)
-        return sums[0] + of_first, sums[1] + of_second, sums[2] + back.d_scale
+        return sums[0] + of_first, sums[1] + of_second, fma(back.d_normed, at.hat, sums[2])
 
     zeros = tuple(jnp.zeros((height, O), jnp.float32) for height in (O, O, tiles.rows))
     first, second, scale = _over_share(add_tile, zeros, d_ref.shape[0] // tiles.rows, me, programs)
@@ -91,7 +96,7 @@ def frame_weights_kernel(x_ref, features_ref, d_ref, out_ref, *, shape: Shape, t
     me, splits, O = pl.program_id(0), out_ref.shape[0], out_ref.shape[2]  # noqa: E741
 
     def add_tile(tile, sums):
-        inputs = read_inputs(x_ref, features_ref, find_pixels(tile, shape, tiles), shape, d_ref.dtype)
+        inputs = read_frames(x_ref, features_ref, find_pixels(tile, shape, tiles), shape, d_ref.dtype)
         d = d_ref[pl.ds(tile * tiles.rows, tiles.rows), :]
         return tuple(total + triton.dot(x, d, trans_a=True) for total, x in zip(sums, inputs, strict=True))
 
@@ -106,24 +111,24 @@ def conv_weights_kernel(x_ref, d_ref, _, out_ref, *, shape: Shape, tiles: Tiles)
 
     def add_tile(tile, total):
         x = read_tap(x_ref, find_pixels(tile, shape, tiles), tap // 3, tap % 3, shape)
-        return total + triton.dot(x, d_ref[pl.ds(tile * tiles.rows, tiles.rows), :], trans_a=True)
+        return total + triton.dot(d_ref[pl.ds(tile * tiles.rows, tiles.rows), :], x, trans_a=True)
 
-    zeros = jnp.zeros(out_ref.shape[2:], jnp.float32)
-    out_ref[me, tap] = _over_share(add_tile, zeros, pl.cdiv(shape.rows, tiles.rows), me, splits)
+    zeros = jnp.zeros(out_ref.shape[:1:-1], jnp.float32)
+    out_ref[me, tap] = _over_share(add_tile, zeros, pl.cdiv(shape.rows, tiles.rows), me, splits).T
 
 
 def conv_input_kernel(d_ref, conv_ref, out_ref, *, shape: Shape, tiles: Tiles):
     """The gradient of the convolution's input."""
-    here = pl.ds(pl.program_id(0) * tiles.rows, tiles.rows)
-    for n, total in enumerate(_transposed(d_ref, conv_ref, shape, tiles)):
-        out_ref[here, n, :] = total.astype(out_ref.dtype)
+    parity, tile = 3 - pl.program_id(0), pl.program_id(1)  # those with the most taps first
+    here = pl.ds(tile * tiles.rows, tiles.rows)
+    out_ref[here, parity, :] = _transposed(d_ref, conv_ref, parity, tile, shape, tiles).astype(out_ref.dtype)
 
 
 def conv_kernel(x_ref, conv_ref, out_ref, *, shape: Shape, tiles: Tiles):
     """The convolution alone: the gradient of a transposed one's input."""
-    tile, dtype = pl.program_id(0), out_ref.dtype
-    inputs = read_inputs(x_ref, None, find_pixels(tile, shape, tiles), shape, dtype)
-    out_ref[pl.ds(tile * tiles.rows, tiles.rows), :] = _conv(inputs, conv_ref).astype(dtype)
+    tile = pl.program_id(0)
+    x = _conv(x_ref, conv_ref, find_pixels(tile, shape, tiles), shape)
+    out_ref[pl.ds(tile * tiles.rows, tiles.rows), :] = x.astype(out_ref.dtype)
 
 
 def _over_share(add_tile: Callable[[Any, Any], Any], sums: Any, tiles: int, me: Any, shares: int) -> Any:
@@ -188,7 +193,7 @@ class Back(NamedTuple):
     d: Float[Array, "R O"]  # of the convolution's output
     d_first: Float[Array, "R O"]  # of what each residual layer's SiLU is given
     d_second: Float[Array, "R O"]
-    d_scale: Float[Array, "R O"]  # still to be summed over the rows
+    d_normed: Float[Array, "R O"]  # of what the first SiLU is given
 
 
 def _both_ways(
@@ -197,8 +202,9 @@ def _both_ways(
     """The chain again from the convolution's output, and the gradient of the block's output back down to it."""
     dtype, here = g_ref.dtype, pl.ds(tile * tiles.rows, tiles.rows)
     at = _chain(x0_ref[here, :].astype(jnp.float32), weights, dtype)
-    inside = find_pixels(tile, shape, tiles).inside
-    g = jnp.where(inside[:, None], g_ref[here, :].astype(jnp.float32), 0)
+    g = g_ref[here, :].astype(jnp.float32)
+    if not shape.fills_tiles:
+        g = jnp.where(find_pixels(tile, shape, tiles).inside[:, None], g, 0)
     d_second = (g * at.slope2).astype(dtype)
     g += triton.dot(d_second, weights.square(1), trans_b=True)
     d_first = (g * at.slope1).astype(dtype)
@@ -206,43 +212,53 @@ def _both_ways(
     d_normed = g * at.slope
     d_hat = d_normed * weights.scale[:][None, :]
     mean = (d_hat * at.hat).sum(1) / shape.channels
-    d = at.r * fma(at.hat, -mean[:, None], d_hat)
-    return at, Back(d.astype(dtype), d_first, d_second, d_normed * at.hat)
+    d = at.r * fnma(at.hat, mean[:, None], d_hat)
+    return at, Back(d.astype(dtype), d_first, d_second, d_normed)
 
 
-def _silu(x: Float[Array, "R O"], base: Any = 0.0) -> tuple[Float[Array, "R O"], Float[Array, "R O"]]:
-    """`base + silu(x)`, and silu's slope."""
-    s = fma(fast_tanh(0.5 * x), 0.5, 0.5)  # the logistic function
-    return fma(x, s, base), s * fma(x, 1 - s, 1.0)
+def _silu(y: Float[Array, "R O"], base: Array | None = None) -> tuple[Float[Array, "R O"], Float[Array, "R O"]]:
+    """`base + silu(2 y)`, and its slope in y."""
+    t = fast_tanh(y)
+    return fma(y, t, y if base is None else y + base), fma(y, fnma(t, t, 1.0), 1 + t)
 
 
-def _conv(inputs: list[Float[Array, "R _"]], conv_ref: Any) -> Float[Array, "R O"]:
+def _conv_frames(inputs: list[Float[Array, "R _"]], conv_ref: Any) -> Float[Array, "R O"]:
     """Each input with the rows of the weights that belong to it."""
     starts = accumulate([0, *(x.shape[1] for x in inputs)])
     products = [triton.dot(x, conv_ref[pl.ds(row, x.shape[1]), :]) for row, x in zip(starts, inputs, strict=False)]
     return sum(products[1:], products[0])
 
 
-def _transposed(d_ref: Any, conv_ref: Any, shape: Shape, tiles: Tiles) -> Iterator[Float[Array, "R I"]]:
-    """The convolution's transpose at the four pixels of each 2x2 cell, in their order.
+def _conv(x_ref: Any, conv_ref: Any, pixels: Pixels, shape: Shape) -> Float[Array, "R O"]:
+    """Tap after tap, in a loop that reads ahead: all weights at once would fill the shared memory."""
+    I, O = padded(shape.channels_in), conv_ref.shape[1]  # noqa: E741
 
-    An odd pixel is seen by two taps, an even one by one.
+    def add_tap(tap, total):
+        dy, dx = jax.lax.div(tap, jnp.int32(3)), jax.lax.rem(tap, jnp.int32(3))  # a loop's `//` is not lowered
+        x = read_tap(x_ref, pixels, dy, dx, shape)
+        return total + triton.dot(x, conv_ref[pl.ds(tap * I, I), :])
+
+    return jax.lax.fori_loop(0, 9, add_tap, jnp.zeros((len(pixels.row), O), jnp.float32))
+
+
+def _transposed(d_ref: Any, conv_ref: Any, parity: Any, tile: Any, shape: Shape, tiles: Tiles) -> Float[Array, "R I"]:
+    """The convolution's transpose at one of the four pixels of each 2x2 cell, tap after tap.
+
+    In each direction an even pixel is seen by the middle tap; an odd one by the first, from the next output pixel, and
+    by the last.
     """
     I = padded(shape.channels_in)  # noqa: E741
-    cell = pl.program_id(0) * tiles.rows + jnp.arange(tiles.rows)
+    cell = tile * tiles.rows + jnp.arange(tiles.rows)
     n, y, x = split(cell, shape.h2, shape.w2)
-    around = {}
-    for below in (0, 1):
-        for right in (0, 1):
-            mask = (cell < shape.cells) & (y + below < shape.h2) & (x + right < shape.w2)
-            row = jnp.where(mask, row_of(n, y + below, x + right, shape.h2, shape.w2), 0)
-            around[below, right] = gather(d_ref, row, mask)
-    seen_by = {0: [(1, 0)], 1: [(0, 1), (2, 0)]}  # an input's parity: (tap, how far below or right its output is)
-    for odd_y in (0, 1):
-        for odd_x in (0, 1):
-            products = [
-                triton.dot(around[below, right], conv_ref[pl.ds((3 * dy + dx) * I, I), :], trans_b=True)
-                for dy, below in seen_by[odd_y]
-                for dx, right in seen_by[odd_x]
-            ]
-            yield sum(products[1:], products[0])
+    odd_y, odd_x = parity >> 1, parity & 1
+
+    def add_tap(tap, total):
+        last_y, last_x = tap >> odd_x, tap & odd_x
+        below, right = odd_y * (1 - last_y), odd_x * (1 - last_x)
+        dy, dx = 1 - odd_y + 2 * odd_y * last_y, 1 - odd_x + 2 * odd_x * last_x
+        mask = (cell < shape.cells) & (y + below < shape.h2) & (x + right < shape.w2)
+        row = jnp.where(mask, row_of(n, y + below, x + right, shape.h2, shape.w2), 0)
+        weights = conv_ref[pl.ds((3 * dy + dx) * I, I), :]
+        return total + triton.dot(gather(d_ref, row, mask), weights, trans_b=True)
+
+    return jax.lax.fori_loop(0, (1 + odd_y) * (1 + odd_x), add_tap, jnp.zeros((tiles.rows, I), jnp.float32))

@@ -62,6 +62,11 @@ class Shape(NamedTuple):
         return self.N * self.rows_a_frame
 
     @property
+    def fills_tiles(self) -> bool:
+        """Whether no row lies outside, neither of a frame nor of the last tile."""
+        return self.rows == self.cells and self.rows % LARGEST_TILE == 0
+
+    @property
     def conv_rows(self) -> int:
         """Of the convolution's packed weights."""
         return 3 * LINE + FEATURES if self.frames else 9 * padded(self.channels_in)
@@ -121,10 +126,8 @@ def tiled(rows: int) -> int:
     return pl.cdiv(rows, LARGEST_TILE) * LARGEST_TILE
 
 
-def read_inputs(x_ref, features_ref, pixels: Pixels, shape: Shape, dtype: Any) -> list[Float[Array, "R _"]]:
-    """What the convolution sees: nine taps of another block's output; or three lines of bytes, and the features."""
-    if not shape.frames:
-        return [read_tap(x_ref, pixels, dy, dx, shape) for dy in range(3) for dx in range(3)]
+def read_frames(x_ref, features_ref, pixels: Pixels, shape: Shape, dtype: Any) -> list[Float[Array, "R _"]]:
+    """What the first convolution sees: three lines of bytes, and the features."""
     features = gather(features_ref, pixels.row - pixels.n * shape.rows_a_frame, pixels.inside)
     return [*(_line(x_ref, pixels, dy, shape).astype(dtype) for dy in range(3)), features]
 

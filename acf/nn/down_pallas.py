@@ -21,8 +21,8 @@ from acf.nn.block_layout import FEATURES, LINE, Shape, Tiles, features_of, from_
 from acf.nn.blocks import Weights
 
 # Measured on an H200 (`benchmarks/tiles.py`), by padded width of the block.
-_FRAME_WEIGHTS = {32: Tiles(32, 2, 256, 3)}
-_CONV_INPUT = {64: Tiles(128, 8), 128: Tiles(128, 8)}
+_FRAME_WEIGHTS = {32: Tiles(32, 1, 256)}
+_CONV_INPUT = {64: Tiles(128, 4, 0, 2), 128: Tiles(128, 4, 0, 2)}
 
 
 def encode(frames: UInt8[Array, "N H W C"], blocks: Sequence[Weights], dtype: Any) -> Float[Array, "N h w o"]:
@@ -88,7 +88,7 @@ def _backward(shape: Shape, dtype: Any, saved: tuple[Array, ...], g: Float[Array
         conv_input_kernel,
         shape,
         tiles,
-        grid=(pl.cdiv(shape.cells, tiles.rows),),
+        grid=(4, pl.cdiv(shape.cells, tiles.rows)),
         out_shape=jax.ShapeDtypeStruct((tiled(shape.cells), 4, I), dtype),
     )(d, conv)
     return dx.reshape(-1, I)[: len(x)], conv_weights_gradient(x, d, dx, shape), d_squares, d_scale

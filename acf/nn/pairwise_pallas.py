@@ -19,11 +19,13 @@ from jaxtyping import Array, Float
 from acf.nn.kernel import fast_reciprocal, fma
 
 # Measured on an H200 (`benchmarks/tiles.py`).
-FORWARD_TILE = (16, 128)  # pairs: j, i
+FORWARD_TILE = (16, 64)  # pairs: j, i
+FORWARD_WARPS = 2
 MOST_SHARES = 8  # of the hidden units, forward
 ENOUGH_PROGRAMS = 384  # a member; with so many tiles of pairs there is no need for shares, which cost memory
-BACKWARD_TILE = (64, 32)  # h, i
-UNROLL = 4
+BACKWARD_TILE = (16, 128)  # h, i
+BACKWARD_WARPS = 4
+UNROLL = 4  # of j, backward
 
 
 @jax.custom_vjp
@@ -56,41 +58,39 @@ def forward(
     shares = MOST_SHARES
     while shares > 1 and K * pl.cdiv(N, tile_i) * pl.cdiv(M, tile_j) * shares > ENOUGH_PROGRAMS:
         shares //= 2
-    u, c = (_pad(x, {1: shares * UNROLL, 2: tile_i}) for x in (u, c))
-    v, w = _pad(v, {1: tile_j}), _pad(w, {1: shares * UNROLL})
+    u, c = (_pad(x, {1: shares, 2: tile_i}) for x in (u, c))
+    v, w = _pad(v, {1: tile_j}), _pad(w, {1: shares})
     share = w.shape[1] // shares
     by_i = pl.BlockSpec((None, share, tile_i), lambda k, s, i, j: (k, s, i))
     by_j = pl.BlockSpec((None, tile_j), lambda k, s, i, j: (k, j))
-    by_jh = pl.BlockSpec((None, tile_j, share), lambda k, s, i, j: (k, j, s))
+    by_hj = pl.BlockSpec((None, share, tile_j), lambda k, s, i, j: (k, s, j))
     by_h = pl.BlockSpec((None, share), lambda k, s, i, j: (k, s))
     pairs = pl.BlockSpec((None, None, tile_j, tile_i), lambda k, s, i, j: (k, s, j, i))
     shape = jax.ShapeDtypeStruct((K, shares, v.shape[1], u.shape[2]), u.dtype)
     out, slope = _call(
         _forward_kernel,
+        FORWARD_WARPS,
         grid=(K, shares, u.shape[2] // tile_i, v.shape[1] // tile_j),
-        in_specs=[by_i, by_i, by_i, by_j, by_jh, by_h],
+        in_specs=[by_i, by_i, by_i, by_j, by_hj, by_h],
         out_specs=[pairs, pairs],
         out_shape=[shape, shape],
-    )(u, _exp_minus(u), c, v, _exp_of_v(v, w), w)
+    )(u, _exp_minus(u), c, v, _exp_of_products(w, v), w)
     return out.sum((0, 1))[:M, :N], slope
 
 
 def _forward_kernel(u_ref, exp_u_ref, c_ref, v_ref, exp_v_ref, w_ref, out_ref, slope_ref):
     v = v_ref[:][:, None]
 
-    def units(n, sums):
+    def unit(h, sums):
         out, slope = sums
-        for h in [n * UNROLL + m for m in range(UNROLL)]:
-            w, c = w_ref[h], c_ref[h, :][None, :]
-            pre = fma(w, v, u_ref[h, :][None, :])
-            s = fast_reciprocal(fma(exp_u_ref[h, :][None, :], exp_v_ref[:, h][:, None], 1.0))
-            silu = pre * s
-            out = fma(c, silu, out)
-            slope = fma(c * w, fma(silu, 1 - s, s), slope)
-        return out, slope
+        w, c = w_ref[h], c_ref[h, :][None, :]
+        pre = fma(w, v, u_ref[h, :][None, :])
+        s = fast_reciprocal(fma(exp_u_ref[h, :][None, :], exp_v_ref[h, :][:, None], 1.0))
+        silu = pre * s
+        return fma(c, silu, out), fma(c * w, fma(silu, 1 - s, s), slope)
 
     zeros = jnp.zeros(out_ref.shape, out_ref.dtype)
-    out_ref[...], slope_ref[...] = jax.lax.fori_loop(0, w_ref.shape[0] // UNROLL, units, (zeros, zeros))
+    out_ref[...], slope_ref[...] = jax.lax.fori_loop(0, w_ref.shape[0], unit, (zeros, zeros))
 
 
 def backward(
@@ -115,11 +115,12 @@ def backward(
     full = jax.ShapeDtypeStruct(u.shape, u.dtype)
     du, dw, dc = _call(
         _backward_kernel,
+        BACKWARD_WARPS,
         grid=(K, u.shape[1] // tile_h, rows),
         in_specs=[by_hi, by_hi, by_hi, by_j, by_jh, by_h, by_ji],
         out_specs=[by_hi, of_tile, by_hi],
         out_shape=[full, jax.ShapeDtypeStruct((K, rows, u.shape[1]), u.dtype), full],
-    )(u, _exp_minus(u), c, v, _exp_of_v(v, w), w, g)
+    )(u, _exp_minus(u), c, v, _exp_of_products(v, w), w, g)
     return du[:, :H, :N], dw.sum(1)[:, :H], dc[:, :H, :N]
 
 
@@ -145,24 +146,24 @@ def _backward_kernel(u_ref, exp_u_ref, c_ref, v_ref, exp_v_ref, w_ref, g_ref, du
     du_ref[...], dw_ref[...], dc_ref[...] = c * slopes, (c * slopes_v).sum(1), silus
 
 
-def _exp_of_v(v: Float[Array, "K M"], w: Float[Array, "K H"]) -> Float[Array, "K M H"]:
-    """`exp(-w v)`."""
-    (K, M), H = v.shape, w.shape[1]
-    tile_j, tile_h = min(16, M & -M), min(256, H & -H)  # powers of two that share M and H out
+def _exp_of_products(a: Float[Array, "K m"], b: Float[Array, "K n"]) -> Float[Array, "K m n"]:
+    """`exp(-a b)`, with what a kernel reads along last."""
+    (K, m), n = a.shape, b.shape[1]
+    tile_m, tile_n = min(16, m & -m), min(256, n & -n)  # powers of two that share m and n out
     return _call(
         _exp_kernel,
-        grid=(K, M // tile_j, H // tile_h),
+        grid=(K, m // tile_m, n // tile_n),
         in_specs=[
-            pl.BlockSpec((None, tile_j), lambda k, j, h: (k, j)),
-            pl.BlockSpec((None, tile_h), lambda k, j, h: (k, h)),
+            pl.BlockSpec((None, tile_m), lambda k, a, b: (k, a)),
+            pl.BlockSpec((None, tile_n), lambda k, a, b: (k, b)),
         ],
-        out_specs=pl.BlockSpec((None, tile_j, tile_h), lambda k, j, h: (k, j, h)),
-        out_shape=jax.ShapeDtypeStruct((K, M, H), v.dtype),
-    )(v, w)
+        out_specs=pl.BlockSpec((None, tile_m, tile_n), lambda k, a, b: (k, a, b)),
+        out_shape=jax.ShapeDtypeStruct((K, m, n), a.dtype),
+    )(a, b)
 
 
-def _exp_kernel(v_ref, w_ref, out_ref):
-    out_ref[...] = _exp_minus(v_ref[:][:, None] * w_ref[:][None, :])
+def _exp_kernel(a_ref, b_ref, out_ref):
+    out_ref[...] = _exp_minus(a_ref[:][:, None] * b_ref[:][None, :])
 
 
 def _gradient_of_v(slope: Float[Array, "K shares M2 N2"], g: Float[Array, "M N"]) -> Float[Array, "K M"]:
@@ -195,11 +196,11 @@ def _exp_minus(x: Float[Array, "..."]) -> Float[Array, "..."]:
     return jnp.exp(-jnp.clip(x, -80.0, 80.0))
 
 
-def _call(kernel, **specs):
+def _call(kernel, warps: int = 4, **specs):
     """Where there is no GPU the kernel is interpreted, for tests."""
     return pl.pallas_call(
         kernel,
-        compiler_params=triton.CompilerParams(num_warps=4, num_stages=1),
+        compiler_params=triton.CompilerParams(num_warps=warps, num_stages=1),
         interpret=jax.default_backend() != "gpu",
         name="pairwise_" + kernel.__name__.removesuffix("_kernel").strip("_"),
         **specs,

@@ -15,7 +15,7 @@ from acf.nn.block_kernels import conv_kernel, up_kernel
 from acf.nn.block_layout import Shape, Tiles, from_rows, padded, tiled, to_rows
 from acf.nn.blocks import Weights
 
-_UP = Tiles(64, 4)  # not yet compared with others
+_UP = Tiles(64, 4, 0, 2)  # not yet compared with others
 
 
 def decode(x: Float[Array, "N h w i"], blocks: Sequence[Weights], dtype: Any) -> Float[Array, "N H W o"]:
@@ -55,7 +55,7 @@ def _forward(x: Array, conv: Array, squares: Array, scale: Array, shape: Shape, 
         up_kernel,
         shape,
         _UP,
-        grid=(cells // _UP.rows,),
+        grid=(4, cells // _UP.rows),
         out_shape=[jax.ShapeDtypeStruct((cells, 4, len(scale)), dtype)] * 2,
     )(x, conv, squares, scale)
     x0, out = (y.reshape(4 * cells, -1) for y in (x0, out))

@@ -27,9 +27,8 @@ class Rates(NamedTuple):
     """Read or written by a copy of a large array."""
     matrix: float
     """Multiplications and additions in a large bfloat16 product."""
-    instructions: float
-    """Float32 instructions on registers."""
-    reciprocals: float
+    units: float
+    """A pair's hidden unit, forward and backward, on registers: reciprocals are slow, and not free beside the rest."""
 
 
 class Floor(NamedTuple):
@@ -70,9 +69,7 @@ def _encoder(spec: Spec, frames: int, rates: Rates) -> float:
 
 
 def _energies(spec: Spec, batch_size: int, rates: Rates) -> float:
-    """Of each pair, factor and hidden unit: 7 instructions and a reciprocal forward, 10 and another one backward."""
-    units = batch_size**2 * spec.latents * spec.hidden
-    return max(17 * units / rates.instructions, 2 * units / rates.reciprocals)
+    return batch_size**2 * spec.latents * spec.hidden / rates.units
 
 
 def measure_rates() -> Rates:
@@ -80,24 +77,23 @@ def measure_rates() -> Rates:
     matrix = jax.random.normal(jax.random.key(0), (8192, 8192), jnp.bfloat16)
     copied = 2 * big.nbytes / _seconds(jax.jit(lambda x: x + 1), big)
     multiplied = 2 * 8192**3 / _seconds(jax.jit(lambda x: x @ x), matrix)
-    return Rates(
-        copied,
-        multiplied,
-        _in_registers(lambda x: fma(x, 0.999, 0.001)),
-        _in_registers(lambda x: fast_reciprocal(1 + x)),
-    )
+    return Rates(copied, multiplied, _in_registers(_unit))
 
 
-def _in_registers(step: Callable[[Array], Array], elements: int = 2**24, repeats: int = 512) -> float:
+def _unit(x: Array) -> Array:
+    """As many instructions as a hidden unit of a pair needs: 7 and a reciprocal forward, 8 and another one backward."""
+    for instructions in (7, 8):
+        for _ in range(instructions):
+            x = fma(x, 0.999, 0.001)
+        x = fast_reciprocal(x)
+    return x
+
+
+def _in_registers(step: Callable[[Array], Array], elements: int = 2**24, repeats: int = 64) -> float:
     """How often a second `step` is done, on numbers that never leave their registers."""
 
-    def eight(n: Array, x: Array) -> Array:
-        for _ in range(8):
-            x = step(x)
-        return x
-
     def kernel(x_ref, out_ref):
-        out_ref[...] = jax.lax.fori_loop(0, repeats // 8, eight, x_ref[...])
+        out_ref[...] = jax.lax.fori_loop(0, repeats, lambda _, x: step(x), x_ref[...])
 
     block = pl.BlockSpec((1024,), lambda n: (n,))
     call = pl.pallas_call(

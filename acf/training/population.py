@@ -50,6 +50,13 @@ class State(NamedTuple):
     diverged_at: Int[Array, " P"]  # step at which a member's loss or gradient stopped being finite, or -1
 
 
+class Outcome(NamedTuple):
+    """What a chunk has to tell of each member. The state's own arrays belong to the next chunk as soon as it starts."""
+
+    terms: dict[str, Float[Array, " P"]]  # means over the chunk's steps
+    diverged_at: Int[Array, " P"]
+
+
 @dataclass(frozen=True)
 class Schedule:
     """How many steps, in equal chunks that never cross an epoch; what is left over of an epoch's shuffle is dropped."""
@@ -86,8 +93,8 @@ def init(learner: Learner, seeds: Int[Array, " P"]) -> State:
 
 def make_chunk(
     learner: Learner, schedule: Schedule, mesh: Mesh, streamed: bool = False
-) -> Callable[..., tuple[State, dict[str, Array]]]:
-    """The program `(state, seeds, hparams, data, step) -> (state, mean terms [P])` of one chunk, not yet compiled.
+) -> Callable[..., tuple[State, "Outcome"]]:
+    """The program `(state, seeds, hparams, data, step) -> (state, outcome)` of one chunk, not yet compiled.
 
     Members are spread over the mesh's devices and never talk to each other. `data` is `Arrays`, whole on every device;
     or, where it is streamed, the chunk's `Batches`, each member's on its own.
@@ -114,7 +121,7 @@ def make_chunk(
             return (state, fetch(t + 1)), terms
 
         (state, _), terms = jax.lax.scan(body, (state, fetch(first)), first + jnp.arange(schedule.chunk))
-        return state, jax.tree.map(jnp.mean, terms)
+        return state, Outcome(jax.tree.map(jnp.mean, terms), state.diverged_at)
 
     members, shared = PartitionSpec("members"), PartitionSpec()
     population = jax.vmap(one_member, in_axes=(0, 0, 0, 0 if streamed else None, None))
@@ -173,11 +180,18 @@ def _step(
     params = flat.unravel(state.params)
     (loss, terms), gradients = jax.value_and_grad(learner.loss, has_aux=True)(params, batch, key, hparams)
     gradient = flat.ravel(gradients)
-    # A member that stops being finite keeps its last finite parameters; the others go on.
-    finite = jnp.isfinite(loss) & jnp.isfinite(jnp.sum(gradient * gradient))
-    diverged_at = jnp.where((state.diverged_at < 0) & ~finite, t, state.diverged_at)
     update, optimiser = ADAM.update(gradient, state.optimiser)
     decay = WEIGHT_DECAY * flat.decayed * state.params
     new = state.params - hparams.lr * (jnp.asarray(update) + decay)
-    kept = jax.tree.map(partial(jnp.where, diverged_at < 0), (new, optimiser), (state.params, state.optimiser))
-    return State(kept[0], kept[1], diverged_at), {"loss": loss, **terms}
+    # A member that stops being finite keeps its last finite parameters; the others go on. Whether a gradient is finite
+    # is decided number by number: the update would otherwise wait for a sum over all of them.
+    going_on = (state.diverged_at < 0) & jnp.isfinite(loss)
+    keep = partial(jnp.where, going_on & jnp.isfinite(gradient * gradient))
+    optimiser = optimiser._replace(
+        count=jnp.where(going_on, optimiser.count, state.optimiser.count),
+        mu=keep(optimiser.mu, state.optimiser.mu),
+        nu=keep(optimiser.nu, state.optimiser.nu),
+    )
+    finite = jnp.isfinite(loss) & jnp.isfinite(jnp.sum(gradient * gradient))
+    diverged_at = jnp.where((state.diverged_at < 0) & ~finite, t, state.diverged_at)
+    return State(keep(new, state.params), optimiser, diverged_at), {"loss": loss, **terms}

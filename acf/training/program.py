@@ -14,7 +14,7 @@ from acf.data.transitions import Transitions
 from acf.errors import AcfError
 from acf.methods.base import Learner
 from acf.training import population
-from acf.training.population import Arrays, Batches, Schedule, State
+from acf.training.population import Arrays, Batches, Outcome, Schedule, State
 from acf.training.stream import Stream
 
 # Kernels that do not wait for each other run side by side: a step has many that are too small to fill a GPU.
@@ -27,6 +27,18 @@ class Group(NamedTuple):
     state: State
     seeds: Int[Array, " P"]
     hparams: Any
+
+
+class Chunk:
+    """A chunk that was started, by all groups of members."""
+
+    def __init__(self, outcomes: list[Outcome]):
+        self._outcomes = outcomes
+
+    def wait(self) -> tuple[dict[str, list[float]], list[int]]:
+        """For it to end: each term's mean by member, and the step at which a member diverged, or -1."""
+        terms, diverged_at = jax.tree.map(lambda *parts: np.concatenate(parts), *jax.device_get(self._outcomes))
+        return {name: values.tolist() for name, values in terms.items()}, diverged_at.tolist()
 
 
 class Program:
@@ -75,22 +87,19 @@ class Program:
     def streamed(self) -> bool:
         return self._stream is not None
 
-    def chunk(self, first: int) -> dict[str, list[float]]:
-        """Take every member through the chunk that begins at step `first`: each term's mean, by member."""
-        done = []
+    def start(self, first: int) -> "Chunk":
+        """Send every member through the chunk that begins at step `first`, without waiting for it."""
+        outcomes = []
         for n, (state, seeds, hparams) in enumerate(self._groups):
             feed = self._stream.take() if self._stream else self._arrays
-            state, means = self._chunk(state, seeds, hparams, feed, jnp.int32(first))
+            state, outcome = self._chunk(state, seeds, hparams, feed, jnp.int32(first))
             self._groups[n] = Group(state, seeds, hparams)
-            done.append(means)
-        return {name: np.concatenate([means[name] for means in done]).tolist() for name in done[0]}
+            outcomes.append(outcome)
+        return Chunk(outcomes)
 
     def state(self) -> State:
         """Of all members, on the host."""
         return jax.tree.map(lambda *parts: np.concatenate(parts), *jax.device_get([g.state for g in self._groups]))
-
-    def diverged_at(self) -> list[int]:
-        return np.concatenate([group.state.diverged_at for group in self._groups]).tolist()
 
     def close(self) -> None:
         if self._stream:

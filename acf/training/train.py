@@ -39,6 +39,7 @@ from acf.training.view import View
 from acf.training.watch import Watch
 
 SAVE_EVERY = 30.0  # seconds
+SHORT = 1.0  # seconds a chunk may take for the next to be started before it ends: who wants to stop waits for both
 
 
 class AllDiverged(AcfError):  # noqa: N818 (an outcome)
@@ -210,22 +211,28 @@ def _train(
         stack.enter_context(closing(program))
         for message in _about(program, len(seeds)):
             view.say(message)
-        saved = time.monotonic()
+        ahead, took, saved = None, math.inf, time.monotonic()
+        ended = saved
         while progress.step < schedule.steps:
-            began = time.monotonic()
-            terms = program.chunk(progress.step)
-            progress = _Progress(progress.step + schedule.chunk, progress.seconds + time.monotonic() - began)
-            diverged_at = program.diverged_at()
-            _report(progress.step, schedule, terms, diverged_at, loggers, view, watch)
+            chunk, step = ahead or program.start(progress.step), progress.step + schedule.chunk
+            # The device goes on while the host looks at what is done; unless the state is wanted as it is then.
+            wanted = bool(wish) or ended - saved >= save_every or step == schedule.steps
+            ahead = program.start(step) if took < SHORT and not wanted else None
+            terms, diverged_at = chunk.wait()
+            took, ended = time.monotonic() - ended, time.monotonic()
+            progress = _Progress(step, progress.seconds + took)
+            _report(step, schedule, terms, diverged_at, loggers, view, watch)
+            if min(diverged_at) >= 0:
+                raise AllDiverged("every member diverged: nothing is left to train. Lower the learning rate.")
+            if ahead:
+                continue
             stop = bool(wish)  # asked once: it may become true at any moment
-            if stop or time.monotonic() - saved >= save_every:
+            if stop or ended - saved >= save_every:
                 _save(directory, program.state(), progress, loggers)
-                saved = time.monotonic()
+                saved = ended = time.monotonic()
             if stop:
                 message = f"stopped at step {progress.step} of {schedule.steps} and saved; the same command goes on"
                 raise Interrupted(message, wish.signum)
-            if min(diverged_at) >= 0:
-                raise AllDiverged("every member diverged: nothing is left to train. Lower the learning rate.")
         state = program.state()
         _save(directory, state, progress, loggers)
         _write_models(directory, config, learner, state, progress)

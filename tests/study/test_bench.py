@@ -21,11 +21,10 @@ def test_floor_by_hand():
     head = 2 * frames * (32 * 3 + 3 * 3 + 3 * 2) * 3
     moved = frames * 64 + 2 * pixels * 2 * 5
     units = N * N * 2 * 3
-    one = Rates(1, 1, 1, 1)
+    one = Rates(1, 1, 1)
     assert floor(spec, N, 100, one).encoder == max(block + head, moved)
     assert floor(spec, N, 100, one._replace(matrix=1e9)).encoder == moved
-    assert floor(spec, N, 100, one).energies == 17 * units
-    assert floor(spec, N, 100, one._replace(instructions=1e9)).energies == 2 * units
+    assert floor(spec, N, 100, one._replace(units=2)).energies == units / 2
     assert floor(spec, N, 100, one).optimiser == 2800
 
 
