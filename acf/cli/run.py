@@ -1,8 +1,11 @@
 """`acf run`: collect, train, evaluate and report in one."""
 
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import tyro
 
@@ -32,32 +35,36 @@ class Run:
 
     def run(self) -> None:
         from acf.cli.tables import print_scores
-        from acf.terminal import console
+        from acf.study.evaluate import evaluate_held_out, read_scores
+        from acf.study.held_out import open_run
+        from acf.study.report import REPORT, report_held_out
+        from acf.terminal import console, status
 
-        out, scores, was_finished = self._work()
-        print_scores(scores)
-        if not was_finished:
-            self._report(out)
-        wrote = f"wrote {out}: config.json, metrics.jsonl, tensorboard/, members/, scores.json, report.html"
-        console.print(f"{out} was finished already: nothing to do" if was_finished else wrote, soft_wrap=True)
-        console.print(f"Look at it: open [bold]{out / 'report.html'}[/] in a browser", soft_wrap=True)
+        took = _Took()
+        out = self._train(took)
+        scores = read_scores(out)
+        if scores and (out / REPORT).exists():
+            print_scores(scores)
+            console.print(f"{out} was finished already: nothing to do", soft_wrap=True)
+        else:
+            with status("evaluating"), took("evaluating"):
+                held_out = open_run(out)
+                scores = scores or evaluate_held_out(held_out)
+            print_scores(scores)
+            with status("drawing the report"), took("drawing"):
+                report_held_out(held_out, scores)
+            took.say()
+            wrote = "config.json, metrics.jsonl, tensorboard/, members/, scores.json, report.html"
+            console.print(f"wrote {out}: {wrote}", soft_wrap=True)
+        console.print(f"Look at it: open [bold]{out / REPORT}[/] in a browser", soft_wrap=True)
         console.print(f'Use it with [bold]acf.load("{out}").encode(frames)[/]', soft_wrap=True)
 
-    @staticmethod
-    def _report(out: Path) -> None:
-        from acf.study.report import report_runs
-        from acf.terminal import status
-
-        with status("drawing the report"):
-            report_runs([out])
-
-    def _work(self) -> tuple[Path, dict[str, Any], bool]:
+    def _train(self, took: "_Took") -> Path:
         from acf.data import collect
         from acf.domains import make
         from acf.files import exclusive_lock
         from acf.methods import get
-        from acf.study.evaluate import evaluate_run, read_scores
-        from acf.terminal import counting, status
+        from acf.terminal import counting
         from acf.training import RunDir, train
         from acf.training.presets import default_preset, get_preset
 
@@ -66,7 +73,7 @@ class Run:
         get(self.method)
         preset = get_preset(name, self.method, self.domain)
         out = self.out or Path("runs") / f"{self.domain}-{self.method}-{Path(name).stem}"
-        with exclusive_lock(out), counting(f"collecting {self.domain}") as progress:
+        with exclusive_lock(out), counting(f"collecting {self.domain}") as progress, took("collecting"):
             collect(
                 self.domain,
                 preset.transitions,
@@ -75,16 +82,33 @@ class Run:
                 out=RunDir(out).data,
                 progress=progress,
             )
-        train(
-            RunDir(out).data,
-            out,
-            method=self.method,
-            preset=name,
-            seeds=range(self.seed, self.seed + self.seeds),
-            hparams=self.hparams,
-            epochs=self.epochs,
-            kernel=self.kernel,
-        )
-        scores = read_scores(out)
-        with status("evaluating"):
-            return out, scores or evaluate_run(out), scores is not None and (out / "report.html").exists()
+        with took("training"):
+            train(
+                RunDir(out).data,
+                out,
+                method=self.method,
+                preset=name,
+                seeds=range(self.seed, self.seed + self.seeds),
+                hparams=self.hparams,
+                epochs=self.epochs,
+                kernel=self.kernel,
+            )
+        return out
+
+
+class _Took:
+    """Where the time went."""
+
+    def __init__(self) -> None:
+        self._seconds: dict[str, float] = {}
+
+    @contextmanager
+    def __call__(self, what: str) -> Iterator[None]:
+        began = time.monotonic()
+        yield
+        self._seconds[what] = time.monotonic() - began
+
+    def say(self) -> None:
+        from acf.terminal import errors
+
+        errors.print("took " + ", ".join(f"{seconds:.0f} s {what}" for what, seconds in self._seconds.items()))

@@ -3,6 +3,7 @@
 import csv
 import io
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,9 @@ class Drawing:
         writer.writerows([self.columns, *self.rows])
         return file.getvalue()
 
+    @cached_property
     def png(self) -> bytes:
+        """Drawn once, for the page and for its file."""
         return self._saved("png", dpi=160)
 
     def svg(self) -> bytes:
@@ -41,7 +44,7 @@ class Drawing:
         file = io.BytesIO()
         with mpl.rc_context({"svg.hashsalt": "acf"}):  # the same figure is the same file
             metadata = {"Date": None} if kind == "svg" else None
-            self.figure.savefig(file, format=kind, metadata=metadata, bbox_inches="tight", **options)
+            self.figure.savefig(file, format=kind, metadata=metadata, **options)
         return file.getvalue()
 
 

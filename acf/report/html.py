@@ -19,7 +19,7 @@ def svg_figure(drawing: Drawing, alt: str) -> str:
 
 
 def png_figure(drawing: Drawing, alt: str) -> str:
-    return _figure(drawing, alt, data_uri(drawing.png()))
+    return _figure(drawing, alt, data_uri(drawing.png))
 
 
 def _figure(drawing: Drawing, alt: str, source: str) -> str:

@@ -40,12 +40,21 @@ def report_runs(runs: str | Path | Sequence[str | Path], out: str | Path | None 
     if out.is_dir():
         raise AcfError(f"expected a file name for the page, got the directory {out}")
     looks = [look_at(path, name) for path, name in zip(paths, _names(paths), strict=True)]
+    _write(looks, out)
+    return [look.scores for look in looks]
+
+
+def report_held_out(held_out: HeldOut, scores: dict[str, Any]) -> None:
+    """`report_runs` of one run that is open and evaluated already, into its directory."""
+    _write([_look(held_out, scores, _names([held_out.run])[0])], held_out.run / REPORT)
+
+
+def _write(looks: list[Look], out: Path) -> None:
     drawings = {look.name: draw(look) for look in looks}
     out.parent.mkdir(parents=True, exist_ok=True)
     text, comparison = page(looks, drawings)
     _write_figures(figures_folder(out), drawings | ({"": comparison} if comparison else {}))
     write_atomic(out, text)
-    return [look.scores for look in looks]
 
 
 def figures_folder(out: Path) -> Path:
@@ -56,8 +65,12 @@ def look_at(run: Path, name: str) -> Look:
     """Everything that a report shows of a run; evaluates it first where that has not been done."""
     found = read_scores(run)
     held_out = open_run(run)
-    scores = found or evaluate_held_out(held_out)
-    steps, curves = _curves(RunDir(run).metrics, len(held_out.members))
+    return _look(held_out, found or evaluate_held_out(held_out), name)
+
+
+def _look(held_out: HeldOut, scores: dict[str, Any], name: str) -> Look:
+    run = RunDir(held_out.run)
+    steps, curves = _curves(run.metrics, len(held_out.members))
     some = _shuffled(held_out)
     s = held_out.factors
     return Look(
@@ -71,7 +84,7 @@ def look_at(run: Path, name: str) -> Look:
         z=held_out.z[:, some[:POINTS]],
         factors=None if s is None else s[some[:POINTS]],
         effects=_effects(held_out),
-        graphs=_graphs(RunDir(run), held_out),
+        graphs=_graphs(run, held_out),
     )
 
 
@@ -179,5 +192,5 @@ def _write_figures(folder: Path, drawings: dict[str, list[Drawing]]) -> None:
 def write_drawing(folder: Path, drawing: Drawing) -> None:
     """`FOLDER/NAME.png`, and `NAME.csv` with the numbers it shows."""
     folder.mkdir(parents=True, exist_ok=True)
-    write_atomic(folder / f"{drawing.name}.png", drawing.png())
+    write_atomic(folder / f"{drawing.name}.png", drawing.png)
     write_atomic(folder / f"{drawing.name}.csv", drawing.csv())

@@ -180,18 +180,14 @@ def _step(
     params = flat.unravel(state.params)
     (loss, terms), gradients = jax.value_and_grad(learner.loss, has_aux=True)(params, batch, key, hparams)
     gradient = flat.ravel(gradients)
-    update, optimiser = ADAM.update(gradient, state.optimiser)
+    # Number by number: the update does not wait for the sum below, which tells whether all of them are finite.
+    sound = jnp.where(jnp.isfinite(gradient * gradient), gradient, 0.0)
+    update, optimiser = ADAM.update(sound, state.optimiser)
     decay = WEIGHT_DECAY * flat.decayed * state.params
     new = state.params - hparams.lr * (jnp.asarray(update) + decay)
-    # A member that stops being finite keeps its last finite parameters; the others go on. Whether a gradient is finite
-    # is decided number by number: the update would otherwise wait for a sum over all of them.
+    # A member that stops being finite keeps its last finite parameters; the others go on.
     going_on = (state.diverged_at < 0) & jnp.isfinite(loss)
-    keep = partial(jnp.where, going_on & jnp.isfinite(gradient * gradient))
-    optimiser = optimiser._replace(
-        count=jnp.where(going_on, optimiser.count, state.optimiser.count),
-        mu=keep(optimiser.mu, state.optimiser.mu),
-        nu=keep(optimiser.nu, state.optimiser.nu),
-    )
+    kept = jax.tree.map(partial(jnp.where, going_on), (new, optimiser), (state.params, state.optimiser))
     finite = jnp.isfinite(loss) & jnp.isfinite(jnp.sum(gradient * gradient))
     diverged_at = jnp.where((state.diverged_at < 0) & ~finite, t, state.diverged_at)
-    return State(keep(new, state.params), optimiser, diverged_at), {"loss": loss, **terms}
+    return State(kept[0], kept[1], diverged_at), {"loss": loss, **terms}

@@ -34,6 +34,8 @@ def test_from_start_to_scores_and_again(command, tmp_path):
     assert [member["seed"] for member in scores["members"]] == [0]
     # Not a terminal: a few lines on stderr, and what came out on stdout.
     assert re.findall(r"^training acf: step (\d+)/32  .*fwd \d", err, re.M) == ["16", "32"]
+    stages = ("collecting", "training", "evaluating", "drawing")
+    assert re.fullmatch(r"took " + ", ".join(rf"\d+ s {stage}" for stage in stages), err.splitlines()[-1])
     assert "acf on lamp" in out
     row = next(row for row in out.splitlines() if row.startswith("│ seed 0 "))
     assert re.findall(r"\d\.\d{3}", row) == [

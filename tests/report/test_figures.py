@@ -41,7 +41,7 @@ def test_all_are_there(drawings):
 
 def test_each_is_a_picture(drawings):
     for name in ("r2-heatmaps", "per-factor", "traversal-mean-member0", "action-effects-member1"):
-        picture = imread(io.BytesIO(drawings[name].png()))
+        picture = imread(io.BytesIO(drawings[name].png))
         assert min(picture.shape[:2]) > 150
         assert picture[..., :3].std() > 0.05
 

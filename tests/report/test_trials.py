@@ -25,11 +25,11 @@ def test_every_sample_is_in_the_table_and_on_the_picture():
     assert left.get_xlim() == (1e-4, 3e-2)
     shown = {text.get_text() for text in drawing.figure.legends[0].get_texts()}
     assert shown == {"the best", "the preset", "stopped early"}
-    assert drawing.png().startswith(b"\x89PNG")
+    assert drawing.png.startswith(b"\x89PNG")
 
 
 def test_one_range_and_no_winner():
     trials = [Trial(1, "diverged", 8, None, (None,), {"lr": 1e-2})]
     drawing = draw_trials(trials, seeds=[0], ranges={"lr": (1e-4, 1e-2)}, objective="loss", best=None)
     assert not drawing.figure.legends
-    assert drawing.png()
+    assert drawing.png

@@ -42,6 +42,17 @@ def test_biases_and_scales_are_not_decayed():
     assert all(len(flag) == 1 for flag in decayed.values())
 
 
+def steps(loss, start, times):
+    """The states after one step each at these times."""
+    learner, flat = Learner(lambda key: start, loss, lambda params, frames: frames, lambda *_: {}), layout(start)
+    batch, hparams = Batch(*(jnp.zeros(()),) * 4), type("HParams", (), {"lr": 0.1})
+    vector = flat.ravel(start)
+    state = State(vector, population.ADAM.init(vector), jnp.int32(-1))
+    for t in times:
+        state, _ = population._step(learner, flat, state, batch, jax.random.key(0), hparams, jnp.int32(t))
+        yield state, flat.unravel(state.params)
+
+
 def test_one_step_is_optax_adamw():
     """Three steps on a loss with a known gradient, against optax on the tree."""
     target = {"kernel": jnp.arange(6.0).reshape(2, 3), "bias": jnp.array([0.5])}
@@ -51,17 +62,24 @@ def test_one_step_is_optax_adamw():
         leaves = zip(*map(jax.tree.leaves, (params, target)), strict=True)
         return jnp.asarray(sum(jnp.sum((p - t) ** 2) for p, t in leaves)), {}
 
-    learner, flat = Learner(lambda key: start, loss, lambda params, frames: frames, lambda *_: {}), layout(start)
-    batch = Batch(*(jnp.zeros(()),) * 4)
-    vector = flat.ravel(start)
-    state = State(vector, population.ADAM.init(vector), jnp.int32(-1))
-    mask = {"kernel": True, "bias": False}
-    adamw = optax.adamw(0.1, weight_decay=WEIGHT_DECAY, mask=mask)
+    adamw = optax.adamw(0.1, weight_decay=WEIGHT_DECAY, mask={"kernel": True, "bias": False})
     expected, optimiser = start, adamw.init(start)
-    for t in range(3):
-        hparams = type("HParams", (), {"lr": 0.1})
-        state, _ = population._step(learner, flat, state, batch, jax.random.key(0), hparams, jnp.int32(t))
+    for _, found in steps(loss, start, range(3)):
         gradient = jax.grad(lambda params: loss(params, None, None, None)[0])(expected)
         updates, optimiser = adamw.update(gradient, optimiser, expected)
         expected = optax.apply_updates(expected, updates)
-    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-6), flat.unravel(state.params), expected)
+        jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-6), found, expected)
+
+
+def test_a_gradient_that_is_not_finite_stops_a_member():
+    """The root of 0 is finite and its slope is not."""
+    start = {"kernel": jnp.array([0.0, 1.0])}
+
+    def loss(params, batch, key, hparams):
+        return jnp.sqrt(params["kernel"]).sum(), {}
+
+    (first, at_first), (second, at_second) = steps(loss, start, (3, 4))
+    assert (int(first.diverged_at), int(second.diverged_at)) == (3, 3)
+    assert at_first["kernel"][0] == 0
+    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(second))
+    np.testing.assert_array_equal(at_second["kernel"], at_first["kernel"])

@@ -52,7 +52,7 @@ def write_results(out: Path, plan: Plan, tried: list[Tried], winner: Tried | Non
         best=winner.sample.number if winner else None,
     )
     write_atomic(out / f"{drawing.name}.csv", drawing.csv())
-    write_atomic(out / f"{drawing.name}.png", drawing.png())
+    write_atomic(out / f"{drawing.name}.png", drawing.png)
     if winner is not None:
         found = replace(plan.preset, hparams=plan.preset.hparams | winner.sample.hparams)
         write_preset(out / "best.toml", found, plan.method, _about(plan, tried, winner))
