@@ -90,7 +90,7 @@ def _make(case: Case) -> tuple[Program, Schedule, float]:
 def _time(case: Case, program: Program, schedule: Schedule, compile_s: float, chunks: int) -> Timing:
     """Chunks one after the other, each started before the last one has ended, as in training."""
     program.start(0).wait()  # the first one warms up
-    running, began = program.start(schedule.chunk), time.perf_counter()
+    began, running = time.perf_counter(), program.start(schedule.chunk)
     for n in range(1, chunks):
         following = program.start((n + 1) * schedule.chunk)
         running.wait()
