@@ -185,7 +185,8 @@ def _step(
     update, optimiser = ADAM.update(sound, state.optimiser)
     decay = WEIGHT_DECAY * flat.decayed * state.params
     new = state.params - hparams.lr * (jnp.asarray(update) + decay)
-    # A member that stops being finite keeps its last finite parameters; the others go on.
+    # A member that stops being finite stops with finite parameters: at once where its loss is not, after this step
+    # where only its gradient is not. The others go on.
     going_on = (state.diverged_at < 0) & jnp.isfinite(loss)
     kept = jax.tree.map(partial(jnp.where, going_on), (new, optimiser), (state.params, state.optimiser))
     finite = jnp.isfinite(loss) & jnp.isfinite(jnp.sum(gradient * gradient))
