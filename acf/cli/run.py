@@ -34,30 +34,8 @@ class Run:
     """pallas: the GPU kernels; xla: plain JAX; auto: the kernels where there is a GPU for them."""
 
     def run(self) -> None:
-        from acf.cli.tables import print_scores
-        from acf.study.evaluate import evaluate_held_out, read_scores
-        from acf.study.held_out import open_run
-        from acf.study.report import REPORT, report_held_out
-        from acf.terminal import console, status
-
         took = _Took()
-        out = self._train(took)
-        scores = read_scores(out)
-        if scores and (out / REPORT).exists():
-            print_scores(scores)
-            console.print(f"{out} was finished already: nothing to do", soft_wrap=True)
-        else:
-            with status("evaluating"), took("evaluating"):
-                held_out = open_run(out)
-                scores = scores or evaluate_held_out(held_out)
-            print_scores(scores)
-            with status("drawing the report"), took("drawing"):
-                report_held_out(held_out, scores)
-            took.say()
-            wrote = "config.json, metrics.jsonl, tensorboard/, members/, scores.json, report.html"
-            console.print(f"wrote {out}: {wrote}", soft_wrap=True)
-        console.print(f"Look at it: open [bold]{out / REPORT}[/] in a browser", soft_wrap=True)
-        console.print(f'Use it with [bold]acf.load("{out}").encode(frames)[/]', soft_wrap=True)
+        self._show(self._train(took), took)
 
     def _train(self, took: "_Took") -> Path:
         from acf.data import collect
@@ -94,6 +72,31 @@ class Run:
                 kernel=self.kernel,
             )
         return out
+
+    @staticmethod
+    def _show(out: Path, took: "_Took") -> None:
+        from acf.cli.tables import print_scores
+        from acf.study.evaluate import evaluate_held_out, read_scores
+        from acf.study.held_out import open_run
+        from acf.study.report import REPORT, report_held_out
+        from acf.terminal import console, status
+
+        scores = read_scores(out)
+        if scores and (out / REPORT).exists():
+            print_scores(scores)
+            console.print(f"{out} was finished already: nothing to do", soft_wrap=True)
+        else:
+            with status("evaluating"), took("evaluating"):
+                held_out = open_run(out)
+                scores = scores or evaluate_held_out(held_out)
+            print_scores(scores)
+            with status("drawing the report"), took("drawing"):
+                report_held_out(held_out, scores)
+            took.say()
+            wrote = "config.json, metrics.jsonl, tensorboard/, members/, scores.json, report.html"
+            console.print(f"wrote {out}: {wrote}", soft_wrap=True)
+        console.print(f"Look at it: open [bold]{out / REPORT}[/] in a browser", soft_wrap=True)
+        console.print(f'Use it with [bold]acf.load("{out}").encode(frames)[/]', soft_wrap=True)
 
 
 class _Took:

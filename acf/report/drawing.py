@@ -44,7 +44,7 @@ class Drawing:
         file = io.BytesIO()
         with mpl.rc_context({"svg.hashsalt": "acf"}):  # the same figure is the same file
             metadata = {"Date": None} if kind == "svg" else None
-            self.figure.savefig(file, format=kind, metadata=metadata, **options)
+            self.figure.savefig(file, format=kind, metadata=metadata, bbox_inches="tight", **options)
         return file.getvalue()
 
 
