@@ -86,10 +86,13 @@ class Up(nnx.Module):
 
 def patches(x: Float[Array, "N h w c"]) -> Float[Array, "N h2 w2 9*c"]:
     """The 3x3 neighbourhood of every second pixel, zeros outside."""
-    _, h, w, _ = x.shape
-    x = jnp.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)))
-    taps = [x[:, r : r + h : 2, c : c + w : 2] for r in range(3) for c in range(3)]
-    return jnp.concatenate(taps, axis=-1)
+    N, h, w, c = x.shape
+    h2, w2 = -(-h // 2), -(-w // 2)
+    x = jnp.pad(x, ((0, 0), (1, 2 * h2 - h), (1, 2 * w2 + 1 - w), (0, 0)))
+    # A line's first two pixels lie side by side: six pieces to copy in place of nine.
+    twos = x.reshape(N, 2 * h2 + 1, w2 + 1, 2 * c)
+    lines = [twos[:, r : r + 2 * h2 : 2] for r in range(3)]
+    return jnp.concatenate([part for line in lines for part in (line[:, :, :-1], line[:, :, 1:, :c])], axis=-1)
 
 
 def overlap_add(y: Float[Array, "N h w c9"]) -> Float[Array, "N 2*h 2*w c"]:

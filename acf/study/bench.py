@@ -83,8 +83,10 @@ def _make(case: Case) -> tuple[Program, Schedule, float]:
     seeds = list(range(case.members))
     state = jax.jit(lambda seeds: population.init(learner, seeds))(jnp.array(seeds))
     began = time.perf_counter()
-    program = Program(learner, schedule, case.data, seeds, hparams, state)
-    return program, schedule, time.perf_counter() - began
+    program = Program(learner, schedule, case.data, seeds, hparams)
+    took = time.perf_counter() - began
+    program.begin(state)
+    return program, schedule, took
 
 
 def _time(case: Case, program: Program, schedule: Schedule, compile_s: float, chunks: int) -> Timing:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -17,8 +18,12 @@ from acf.training import population
 from acf.training.population import Arrays, Batches, Outcome, Schedule, State
 from acf.training.stream import Stream
 
-# Kernels that do not wait for each other run side by side: a step has many that are too small to fill a GPU.
-GPU_OPTIONS = {"xla_gpu_command_buffer_scheduling_mode": "CONCURRENT"}
+# XLA's, by platform. GPU: kernels that do not wait for each other run side by side; a step has many that are too small
+# to fill it. CPU: no sums and products from a library that takes a third longer for those of a small network.
+OPTIONS = {
+    "gpu": {"xla_gpu_command_buffer_scheduling_mode": "CONCURRENT"},
+    "cpu": {"xla_cpu_experimental_ynn_fusion_type": ""},
+}
 
 
 class Group(NamedTuple):
@@ -45,7 +50,8 @@ class Program:
     """Holds the state of all members on the devices and takes them through one chunk after the other.
 
     All members train at once where they fit in the devices' memory, and otherwise in equal groups that take turns.
-    Data that fills more than half of the memory is streamed.
+    Data that fills more than half of the memory is streamed. It is compiled when it is made, and then given the state
+    to `begin` with.
     """
 
     def __init__(
@@ -55,18 +61,18 @@ class Program:
         data: Transitions,
         seeds: Sequence[int],
         hparams: Any,
-        state: State,
         first: int = 0,
     ):
-        members, needed = Group(state, jnp.array(seeds), hparams), 0
+        given, needed = (jnp.array(seeds), hparams), 0
         streamed = data.frames.nbytes > memory() // 2
         for size in (n for n in range(len(seeds), 0, -1) if len(seeds) % n == 0):
-            mesh = population.member_mesh(size)
-            self._groups = [population.place(mesh, group) for group in _cut(members, size)]
-            self._arrays = None if streamed else _on_devices(mesh, data)
-            feed = _shape_of_batches(mesh, schedule, data, size) if self._arrays is None else self._arrays
-            chunk = population.make_chunk(learner, schedule, mesh, streamed)
-            self._chunk = _compile(chunk, *self._groups[0], feed, jnp.int32(first))
+            self._size, self._mesh = size, population.member_mesh(size)
+            self._given = [population.place(self._mesh, of_group) for of_group in _cut(given, size)]
+            self._arrays = None if streamed else _on_devices(self._mesh, data)
+            feed = _shape_of_batches(self._mesh, schedule, data, size) if self._arrays is None else self._arrays
+            chunk = population.make_chunk(learner, schedule, self._mesh, streamed)
+            state = _shape_of_state(self._mesh, learner, self._given[0][0])
+            self._chunk = _compile(chunk, state, *self._given[0], feed, jnp.int32(first))
             needed = _memory_of(self._chunk)
             if needed <= memory():
                 break
@@ -77,11 +83,17 @@ class Program:
             )
         self.memory = needed - (0 if streamed else data.frames.nbytes)
         """Bytes of a device that the members of a group need together, the data apart."""
-        self._stream = Stream(data, schedule, mesh, [g.seeds for g in self._groups], first) if streamed else None
+        seeds_of = [of_group[0] for of_group in self._given]
+        self._stream = Stream(data, schedule, self._mesh, seeds_of, first) if streamed else None
+
+    def begin(self, state: State) -> None:
+        """Of all members, at the step that comes first."""
+        states = [population.place(self._mesh, of_group) for of_group in _cut(state, self._size)]
+        self._groups = [Group(of_group, *given) for of_group, given in zip(states, self._given, strict=True)]
 
     @property
     def groups(self) -> int:
-        return len(self._groups)
+        return len(self._given)
 
     @property
     def streamed(self) -> bool:
@@ -112,13 +124,18 @@ def memory() -> int:
     return stats["bytes_limit"] if stats else os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-def _cut(members: Group, size: int) -> list[Group]:
-    starts = range(0, len(members.seeds), size)
+def _cut(members: Any, size: int) -> list[Any]:
+    starts = range(0, len(jax.tree.leaves(members)[0]), size)
     return [jax.tree.map(lambda leaf, start=start: leaf[start : start + size], members) for start in starts]
 
 
 def _on_devices(mesh: Mesh, data: Transitions) -> Arrays:
     return population.place_shared(mesh, Arrays(*map(jnp.asarray, (data.frames, data.i, data.action, data.j))))
+
+
+def _shape_of_state(mesh: Mesh, learner: Learner, seeds: Int[Array, " P"]) -> Any:
+    shapes, sharding = jax.eval_shape(partial(population.init, learner), seeds), population.by_member(mesh)
+    return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=sharding), shapes)
 
 
 def _shape_of_batches(mesh: Mesh, schedule: Schedule, data: Transitions, members: int) -> Any:
@@ -129,13 +146,11 @@ def _shape_of_batches(mesh: Mesh, schedule: Schedule, data: Transitions, members
 
 
 def _compile(chunk: Any, *args: Any) -> jax.stages.Compiled:
-    lowered = chunk.lower(*args)
-    if jax.default_backend() != "gpu":
-        return lowered.compile()
+    lowered, options = chunk.lower(*args), OPTIONS.get(jax.default_backend(), {})
     try:
-        return lowered.compile(compiler_options=GPU_OPTIONS)
+        return lowered.compile(compiler_options=options)
     except Exception as error:
-        if not any(option in str(error) for option in GPU_OPTIONS):
+        if not any(option in str(error) for option in options):
             raise
         return lowered.compile()  # this XLA does not know the option
 

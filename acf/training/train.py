@@ -7,6 +7,7 @@ import os
 import platform
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
@@ -203,12 +204,16 @@ def _train(
 
     with ExitStack() as stack:
         wish = stack.enter_context(wish_to_stop(until))
-        state, progress = _resume_or_init(directory, learner, seeds)
+        state, progress = _resume(directory, learner, seeds)
+        # The first state of all is made while the program is compiled, which takes longer.
+        beside = stack.enter_context(ThreadPoolExecutor(1))
+        start = beside.submit(lambda: state or _init(learner, seeds))
         made = _loggers(directory, config, progress.step, wandb)
         loggers = [stack.enter_context(closing(logger)) for logger in made]
         view = stack.enter_context(View(f"training {config.method}", progress.step, schedule.steps))
-        program = Program(learner, schedule, data, seeds, hparams, state, progress.step)
+        program = Program(learner, schedule, data, seeds, hparams, progress.step)
         stack.enter_context(closing(program))
+        program.begin(start.result())
         for message in _about(program, len(seeds)):
             view.say(message)
         ahead, took, saved = None, math.inf, time.monotonic()
@@ -245,14 +250,19 @@ def _about(program: Program, members: int) -> Iterator[str]:
         yield "the data fills more than half of the device's memory: it is streamed"
 
 
-def _resume_or_init(directory: RunDir, learner: Learner, seeds: Sequence[int]) -> tuple[State, _Progress]:
+def _resume(directory: RunDir, learner: Learner, seeds: Sequence[int]) -> tuple[State | None, _Progress]:
+    """What was saved, if anything was."""
     if not directory.state.exists():
-        # It runs once: on a CPU, optimising this program takes several times longer than all it does.
-        options = {"xla_backend_optimization_level": 0} if jax.default_backend() == "cpu" else None
-        return jax.jit(partial(population.init, learner), compiler_options=options)(jnp.array(seeds)), _Progress(0, 0.0)
+        return None, _Progress(0, 0.0)
     shapes = jax.eval_shape(partial(population.init, learner), jnp.array(seeds))
     state, about = checkpoint.load(directory.state, shapes)
     return state, _Progress(about["step"], about["seconds"])
+
+
+def _init(learner: Learner, seeds: Sequence[int]) -> State:
+    # It runs once: on a CPU, optimising this program takes several times longer than all it does.
+    options = {"xla_backend_optimization_level": 0} if jax.default_backend() == "cpu" else None
+    return jax.jit(partial(population.init, learner), compiler_options=options)(jnp.array(seeds))
 
 
 def _loggers(directory: RunDir, config: Config, step: int, wandb: str | None) -> Iterator[Logger]:
