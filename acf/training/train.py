@@ -12,6 +12,7 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
@@ -205,15 +206,19 @@ def _train(
     with ExitStack() as stack:
         wish = stack.enter_context(wish_to_stop(until))
         state, progress = _resume(directory, learner, seeds)
-        # The first state of all is made while the program is compiled, which takes longer.
+        loggers: list[Logger] = []
+        if wandb:  # which may not be installed
+            loggers.append(stack.enter_context(closing(WandB(wandb, directory.path, config))))
+        view = stack.enter_context(View(f"training {config.method}", progress.step, schedule.steps))
+        # While the program is compiled: the first state of all, and a library that imports torch where there is one.
         beside = stack.enter_context(ThreadPoolExecutor(1))
         start = beside.submit(lambda: state or _init(learner, seeds))
-        made = _loggers(directory, config, progress.step, wandb)
-        loggers = [stack.enter_context(closing(logger)) for logger in made]
-        view = stack.enter_context(View(f"training {config.method}", progress.step, schedule.steps))
+        beside.submit(import_module, "tensorboardX")
         program = Program(learner, schedule, data, seeds, hparams, progress.step)
         stack.enter_context(closing(program))
         program.begin(start.result())
+        for logger in _files(directory, config, progress.step):
+            loggers.append(stack.enter_context(closing(logger)))
         for message in _about(program, len(seeds)):
             view.say(message)
         ahead, took, saved = None, math.inf, time.monotonic()
@@ -265,10 +270,8 @@ def _init(learner: Learner, seeds: Sequence[int]) -> State:
     return jax.jit(partial(population.init, learner), compiler_options=options)(jnp.array(seeds))
 
 
-def _loggers(directory: RunDir, config: Config, step: int, wandb: str | None) -> Iterator[Logger]:
-    """One after the other: where one cannot be made, those before it can still be closed."""
-    if wandb:
-        yield WandB(wandb, directory.path, config)
+def _files(directory: RunDir, config: Config, step: int) -> Iterator[Logger]:
+    """One after the other: where one cannot be made, the one before it can still be closed."""
     yield JsonLines(directory.metrics, step)
     yield TensorBoard(directory.tensorboard, step, config)
 
