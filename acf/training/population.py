@@ -123,11 +123,25 @@ def make_chunk(
         (state, _), terms = jax.lax.scan(body, (state, fetch(first)), first + jnp.arange(schedule.chunk))
         return state, Outcome(jax.tree.map(jnp.mean, terms), state.diverged_at)
 
+    def all_members(state: State, seeds: Int[Array, " P"], hparams: Any, data: Any, first: Int[Array, ""]):
+        if side_by_side():
+            axes = (0, 0, 0, 0 if streamed else None, None)
+            return jax.vmap(one_member, in_axes=axes)(state, seeds, hparams, data, first)
+        if streamed:
+            return jax.lax.map(lambda own: one_member(*own, first), (state, seeds, hparams, data))
+        return jax.lax.map(lambda own: one_member(*own, data, first), (state, seeds, hparams))
+
     members, shared = PartitionSpec("members"), PartitionSpec()
-    population = jax.vmap(one_member, in_axes=(0, 0, 0, 0 if streamed else None, None))
     specs = (members, members, members, members if streamed else shared, shared)
-    sharded = jax.shard_map(population, mesh=mesh, in_specs=specs, out_specs=members, check_vma=False)
+    sharded = jax.shard_map(all_members, mesh=mesh, in_specs=specs, out_specs=members, check_vma=False)
     return jax.jit(sharded, donate_argnums=0)
+
+
+def side_by_side() -> bool:
+    """Whether a device's members go through each step together. On a CPU they take turns, chunk by chunk: what one of
+    them computes fits in the cache, what all of them do does not.
+    """
+    return jax.default_backend() != "cpu"
 
 
 def orders(seeds: Int[Array, " P"], schedule: Schedule, first: Int[Array, ""]) -> Int[Array, "P rows"]:

@@ -31,11 +31,13 @@ def columns(run):
     return np.array([[row[name] for name in sorted(row) if name not in ("step", "epoch")] for row in metrics(run)])
 
 
+@pytest.mark.parametrize("side_by_side", [True, False])
 @pytest.mark.parametrize(
     ("method", "seeds"), [("toy", [7, 3]), ("toy", [3, 7]), pytest.param("acf", [7, 3], marks=pytest.mark.slow)]
 )
-def test_member_alone_equals_member_in_population(train, method, seeds):
-    """32 steps in float32; by place, not by the seed's value."""
+def test_member_alone_equals_member_in_population(train, monkeypatch, method, seeds, side_by_side):
+    """32 steps in float32; by place, not by the seed's value. Together as on a GPU, and in turn as on a CPU."""
+    monkeypatch.setattr(population, "side_by_side", lambda: side_by_side)
     both = train("both", seeds=seeds, method=method)
     for place, seed in enumerate(seeds):
         alone = train(f"alone-{seed}", seeds=[seed], method=method)

@@ -17,13 +17,13 @@ COLLECTIVE = re.compile(r"all-gather|all-reduce|all-to-all|collective-permute|co
 def test_two_members_a_device(lamp, tmp_path):
     """The real method: what a member gives neither depends on its neighbour nor on its device."""
     run, dump = tmp_path / "run", tmp_path / "hlo"
-    flags = f"{DEVICES}4 --xla_dump_to={dump} --xla_dump_hlo_as_text --xla_dump_hlo_module_re=one_member"
+    flags = f"{DEVICES}4 --xla_dump_to={dump} --xla_dump_hlo_as_text --xla_dump_hlo_module_re=all_members"
     finish(start("train", lamp, "--out", run, "--preset", "quick", "--seeds", 8, "--epochs", 1, XLA_FLAGS=flags))
     for seed in (4, 7):
         alone = acf.train(lamp, tmp_path / f"{seed}", preset="quick", seeds=[seed], epochs=1).path
         assert_same_tensors(model(run, seed), model(alone, 0), 1e-4)  # 16 steps in float32
 
-    (file,) = dump.glob("*one_member*after_optimizations.txt")
+    (file,) = dump.glob("*all_members*after_optimizations.txt")
     program = file.read_text()
     assert "num_partitions=4" in program
     assert not COLLECTIVE.search(program)
