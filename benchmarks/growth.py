@@ -55,18 +55,19 @@ def main(args: Args) -> None:
     gpu = jax.default_backend() == "gpu"
     depth, hidden = (24, 256) if gpu else (8, 64)
     base = Spec((32, 32, 3), 6, 0, 6, depth, hidden, bf16=gpu)
-    cases = []
-    for axis, values in (GPU if gpu else CPU).items():
-        for value in values:
-            at = DEFAULT | {axis: value}
-            size, K, N = at["frame size"], at["factors K"], at["batch size N"]
-            data = random_data(max(at["transitions"], 2 * N), size, K)
+    points = [(axis, value) for axis, values in (GPU if gpu else CPU).items() for value in values]
+    cases = {}
+    for axis, value in points:
+        N, K, size, transitions = at = tuple((DEFAULT | {axis: value}).values())
+        if at not in cases:  # the curves cross
             spec = replace(base, frame_shape=(size, size, 3), latents=K)
-            cases.append((axis, value, bench.Case(f"{axis} {value}", get("acf"), spec, args.members, N, {}, data)))
-    timings = bench.time_cases([case for *_, case in cases], chunks=2)
+            data = random_data(max(transitions, 2 * N), size, K)
+            cases[at] = bench.Case(str(at), get("acf"), spec, args.members, N, {}, data)
+    timings = dict(zip(cases, bench.time_cases(list(cases.values()), chunks=2), strict=True))
     rows = table("", "", "ms a step and member", "MiB a member")
     found: dict[str, list[dict[str, float]]] = {}
-    for (axis, value, _), timing in zip(cases, timings, strict=True):
+    for axis, value in points:
+        timing = timings[tuple((DEFAULT | {axis: value}).values())]
         rows.add_row(axis, f"{value:,}", f"{timing.member_ms:.3f}", f"{timing.memory_mib / args.members:.0f}")
         found.setdefault(axis, []).append({"at": value, "member_ms": timing.member_ms, "mib": timing.memory_mib})
     console.print(rows)
