@@ -86,12 +86,14 @@ def draw(curves: dict[str, list[dict[str, float]]], device: str, path: Path) -> 
         x, y = [point["at"] for point in points], [point["member_ms"] for point in points]
         axis.loglog(x, y, "o-", color="#0072b2")
         for at, ms in zip(x, y, strict=True):
-            axis.annotate(f"{ms:.3g}", (at, ms), textcoords="offset points", xytext=(0, 6), ha="center", fontsize=8)
-        axis.margins(0.2)
+            axis.annotate(f"{ms:.3g}", (at, ms), textcoords="offset points", xytext=(2, 7), ha="right", fontsize=8)
+        axis.margins(0.25)
         axis.set(xlabel=name, xticks=x, xticklabels=[f"{value:,}" for value in x])
         axis.minorticks_off()
         axis.grid(alpha=0.3)
-    figure.axes[0].set_ylabel("ms a step and member")
+    low, high = figure.axes[0].get_ylim()
+    ticks = [n * 10.0**power for power in range(-2, 4) for n in (1, 2, 5) if low < n * 10.0**power < high]
+    figure.axes[0].set(ylabel="ms a step and member", yticks=ticks, yticklabels=[f"{tick:g}" for tick in ticks])
     figure.suptitle(f"cost of a training step on {device}")
     figure.savefig(path, dpi=120)
 
