@@ -19,7 +19,7 @@ from acf.training.population import Arrays, Batches, Outcome, Schedule, State
 from acf.training.stream import Stream
 
 # XLA's, by platform. GPU: kernels that do not wait for each other run side by side; a step has many that are too small
-# to fill it. CPU: no sums and products from a library that takes a third longer for those of a small network.
+# to fill it. CPU: sums and products are XLA's own, not those of a library that makes a step a third slower and more.
 OPTIONS = {
     "gpu": {"xla_gpu_command_buffer_scheduling_mode": "CONCURRENT"},
     "cpu": {"xla_cpu_experimental_ynn_fusion_type": ""},
