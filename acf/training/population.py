@@ -127,9 +127,12 @@ def make_chunk(
         if side_by_side():
             axes = (0, 0, 0, 0 if streamed else None, None)
             return jax.vmap(one_member, in_axes=axes)(state, seeds, hparams, data, first)
-        if streamed:
-            return jax.lax.map(lambda own: one_member(*own, first), (state, seeds, hparams, data))
-        return jax.lax.map(lambda own: one_member(*own, data, first), (state, seeds, hparams))
+
+        def in_turn(own: tuple[State, Int[Array, ""], Any, Batches | None]):
+            state, seed, hparams, batches = own
+            return one_member(state, seed, hparams, batches if streamed else data, first)
+
+        return jax.lax.map(in_turn, (state, seeds, hparams, data if streamed else None))
 
     members, shared = PartitionSpec("members"), PartitionSpec()
     specs = (members, members, members, members if streamed else shared, shared)
