@@ -213,10 +213,11 @@ def _train(
         # While the program is compiled: the first state of all, and a library that imports torch where there is one.
         beside = stack.enter_context(ThreadPoolExecutor(1))
         start = beside.submit(lambda: state or _init(learner, seeds))
-        beside.submit(import_module, "tensorboardX")
+        library = beside.submit(import_module, "tensorboardX")
         program = Program(learner, schedule, data, seeds, hparams, progress.step)
         stack.enter_context(closing(program))
         program.begin(start.result())
+        library.result()  # a second thread would find it half imported
         for logger in _files(directory, config, progress.step):
             loggers.append(stack.enter_context(closing(logger)))
         for message in _about(program, len(seeds)):
