@@ -18,7 +18,7 @@ import tyro
 
 from acf.nn import block_kernels, pairwise_pallas
 from acf.nn.block_calls import call as call_kernel
-from acf.nn.block_layout import Shape, Tiles, features_of, padded
+from acf.nn.block_layout import Shape, Tiles, features_of, lay_out, padded
 from acf.terminal import console, table
 
 REPEATS = 3
@@ -30,9 +30,9 @@ BLOCKS = {
 ROWS_AND_WARPS = [(16, 1), (32, 2), (32, 4), (32, 8), (64, 2), (64, 4), (64, 8), (128, 4), (128, 8)]
 STAGES = (1, 2, 3)
 SHARES = {  # of a member's rows
-    "backward sums 24": (256, 420, 560),
-    "backward sums 48": (48, 64, 96, 128),
-    "frame weights 24": (128, 256, 420),
+    "backward sums 24": (104, 208, 420),
+    "backward sums 48": (26, 52, 104),
+    "frame weights 24": (64, 128, 256),
     "conv weights 48": (8, 16),
     "conv weights 96": (4, 8, 16),
 }
@@ -43,9 +43,11 @@ def block_calls(members: int):
     for o, shape in BLOCKS.items():
         O, I, dt = padded(o), padded(shape.channels_in), jnp.bfloat16  # noqa: E741
         keys = jax.random.split(jax.random.key(o), 4)
-        size = (members, shape.N * shape.h * shape.w)
-        pixels = jax.random.randint(keys[0], (members, size[1] * 3), 0, 255).astype(jnp.uint8)
-        x = pixels if shape.frames else jax.random.normal(keys[0], (*size, I)).astype(dt)
+        if shape.frames:
+            frames = jax.random.randint(keys[0], (members, shape.N, shape.h, shape.w, 3), 0, 255).astype(jnp.uint8)
+            x = jax.vmap(lambda frames, shape=shape: lay_out(frames, shape, jnp.bfloat16))(frames)
+        else:
+            x = jax.random.normal(keys[0], (members, shape.N * shape.h * shape.w, I)).astype(dt)
         conv, squares = (
             (jax.random.normal(key, (members, rows, O)) / O**0.5).astype(dt)
             for key, rows in zip(jax.random.split(keys[1]), (shape.conv_rows, 2 * O), strict=True)
@@ -97,10 +99,10 @@ def pairwise_calls(members: int, K: int = 6, N: int = 128, H: int = 256):
     keys = jax.random.split(jax.random.key(0), 5)
     shapes = [(K, H, N), (K, N), (K, H), (K, H, N), (N, N)]
     u, v, w, c, g = (jax.random.normal(key, (members, *shape)) for key, shape in zip(keys, shapes, strict=True))
-    for tile, warps in product([(8, 128), (16, 64), (16, 128), (32, 64), (32, 128)], (2, 4)):
+    for tile, warps in product([(8, 64), (8, 128), (16, 32), (16, 64), (16, 128), (32, 64)], (1, 2, 4)):
         pairwise_pallas.FORWARD_TILE, pairwise_pallas.FORWARD_WARPS = tile, warps  # read when the function is traced
         yield "pairwise forward", (*tile, warps), lambda *args: pairwise_pallas.forward(*args), (u, v, w, c)
-    for tile, warps in product([(16, 64), (16, 128), (32, 32), (32, 64), (64, 16), (64, 32), (128, 16)], (2, 4)):
+    for tile, warps in product([(4, 64), (4, 128), (8, 64), (8, 128), (16, 64), (16, 128), (32, 64)], (1, 2, 4)):
         pairwise_pallas.BACKWARD_TILE, pairwise_pallas.BACKWARD_WARPS = tile, warps
         yield "pairwise backward", (*tile, warps), lambda *args: pairwise_pallas.backward(*args), (u, v, w, c, g)
 

@@ -18,7 +18,7 @@ WIDEST = 128  # channels whose weights fit a processor's shared memory
 
 # Measured on an H200 (`benchmarks/tiles.py`), by padded width of the block.
 CONV = {32: Tiles(64, 4), 64: Tiles(64, 4, 0, 3), 128: Tiles(64, 4, 0, 3)}
-_BACKWARD = {32: Tiles(32, 2, 420, 3), 64: Tiles(64, 4), 128: Tiles(32, 8)}
+_BACKWARD = {32: Tiles(32, 2, 208, 3), 64: Tiles(64, 4, 52, 3), 128: Tiles(32, 8)}
 _CONV_WEIGHTS = {64: Tiles(128, 4, 8, 3), 128: Tiles(64, 4, 8, 3)}
 
 

@@ -40,7 +40,7 @@ def forward_kernel(
     here = pl.ds(tile * tiles.rows, tiles.rows)
     pixels = find_pixels(tile, shape, tiles)
     if shape.frames:
-        x0 = _conv_frames(read_frames(x_ref, features_ref, pixels, shape, dtype), conv_ref)
+        x0 = _conv_frames(read_frames(x_ref, features_ref, pixels, shape), conv_ref)
     else:
         x0 = _conv(x_ref, conv_ref, pixels, shape)
     x0_ref[here, :] = x0.astype(dtype)
@@ -64,7 +64,7 @@ def backward_kernel(
     tile = pl.program_id(0)
     here = pl.ds(tile * tiles.rows, tiles.rows)
     weights = ResidualRefs(squares_ref, scale_ref, shape.channels)
-    at, back = _both_ways(x0_ref, g_ref, weights, tile, shape, tiles)
+    at, back = _both_ways(x0_ref, g_ref, weights, tile, shape, tiles, lambda x: x.astype(jnp.float32))
     d_ref[here, :] = back.d
     inputs_ref[0, here, :], inputs_ref[1, here, :] = at.x1, at.x2
     slopes_ref[0, here, :], slopes_ref[1, here, :] = back.d_first, back.d_second
@@ -79,7 +79,7 @@ def backward_sums_kernel(
     weights = ResidualRefs(squares_ref, scale_ref, shape.channels).read()
 
     def add_tile(tile, sums):
-        at, back = _both_ways(x0_ref, g_ref, weights, tile, shape, tiles)
+        at, back = _both_ways(x0_ref, g_ref, weights, tile, shape, tiles, _as_product)
         d_ref[pl.ds(tile * tiles.rows, tiles.rows), :] = back.d
         of_first = triton.dot(at.x1, back.d_first, trans_a=True)
         of_second = triton.dot(at.x2, back.d_second, trans_a=True)
@@ -96,7 +96,7 @@ def frame_weights_kernel(x_ref, features_ref, d_ref, out_ref, *, shape: Shape, t
     me, splits, O = pl.program_id(0), out_ref.shape[0], out_ref.shape[2]  # noqa: E741
 
     def add_tile(tile, sums):
-        inputs = read_frames(x_ref, features_ref, find_pixels(tile, shape, tiles), shape, d_ref.dtype)
+        inputs = read_frames(x_ref, features_ref, find_pixels(tile, shape, tiles), shape)
         d = d_ref[pl.ds(tile * tiles.rows, tiles.rows), :]
         return tuple(total + triton.dot(x, d, trans_a=True) for total, x in zip(sums, inputs, strict=True))
 
@@ -197,12 +197,18 @@ class Back(NamedTuple):
 
 
 def _both_ways(
-    x0_ref, g_ref, weights: ResidualRefs | ResidualValues, tile: Any, shape: Shape, tiles: Tiles
+    x0_ref,
+    g_ref,
+    weights: ResidualRefs | ResidualValues,
+    tile: Any,
+    shape: Shape,
+    tiles: Tiles,
+    to_float: Callable[[Array], Array],
 ) -> tuple[Chain, Back]:
     """The chain again from the convolution's output, and the gradient of the block's output back down to it."""
     dtype, here = g_ref.dtype, pl.ds(tile * tiles.rows, tiles.rows)
-    at = _chain(x0_ref[here, :].astype(jnp.float32), weights, dtype)
-    g = g_ref[here, :].astype(jnp.float32)
+    at = _chain(to_float(x0_ref[here, :]), weights, dtype)
+    g = to_float(g_ref[here, :])
     if not shape.fills_tiles:
         g = jnp.where(find_pixels(tile, shape, tiles).inside[:, None], g, 0)
     d_second = (g * at.slope2).astype(dtype)
@@ -214,6 +220,16 @@ def _both_ways(
     mean = (d_hat * at.hat).sum(1) / shape.channels
     d = at.r * fnma(at.hat, mean[:, None], d_hat)
     return at, Back(d.astype(dtype), d_first, d_second, d_normed)
+
+
+def _as_product(x: Float[Array, "R O"]) -> Float[Array, "R O"]:
+    """x in float32, lying in the registers as the result of a product does: it is one, with the identity.
+
+    What is computed from it then meets the chain's products as it is. As it comes from memory it lies otherwise, and
+    the compiler works out the first SiLU once for every place where it is needed.
+    """
+    channel = jnp.arange(x.shape[1])
+    return triton.dot(x, (channel[:, None] == channel[None, :]).astype(x.dtype))
 
 
 def _silu(y: Float[Array, "R O"], base: Array | None = None) -> tuple[Float[Array, "R O"], Float[Array, "R O"]]:

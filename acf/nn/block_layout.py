@@ -16,7 +16,7 @@ from jax.experimental.pallas import triton
 from jaxtyping import Array, Bool, Float, Int, UInt8
 
 LARGEST_TILE = 128  # rows; arrays of rows are padded to a multiple of it
-LINE = 16  # columns for one line of a 3x3 patch of a frame: 3 pixels of up to 4 channels
+LINE = 16  # columns for one line of a 3x3 patch of a frame: 4 channels of 3 pixels, and of a fourth without weight
 FEATURES = 32  # columns for what a patch holds besides bytes: "inside", y and x of 9 taps, and the constant 1
 
 
@@ -126,10 +126,10 @@ def tiled(rows: int) -> int:
     return pl.cdiv(rows, LARGEST_TILE) * LARGEST_TILE
 
 
-def read_frames(x_ref, features_ref, pixels: Pixels, shape: Shape, dtype: Any) -> list[Float[Array, "R _"]]:
-    """What the first convolution sees: three lines of bytes, and the features."""
+def read_frames(x_ref, features_ref, pixels: Pixels, shape: Shape) -> list[Float[Array, "R _"]]:
+    """What the first convolution sees: three lines of pixels, and the features."""
     features = gather(features_ref, pixels.row - pixels.n * shape.rows_a_frame, pixels.inside)
-    return [*(_line(x_ref, pixels, dy, shape).astype(dtype) for dy in range(3)), features]
+    return [*(_line(x_ref, pixels, dy, shape) for dy in range(3)), features]
 
 
 def read_tap(x_ref, pixels: Pixels, dy: Any, dx: Any, shape: Shape) -> Float[Array, "R i"]:
@@ -139,14 +139,23 @@ def read_tap(x_ref, pixels: Pixels, dy: Any, dx: Any, shape: Shape) -> Float[Arr
     return gather(x_ref, jnp.where(mask, row_of(pixels.n, y, x, shape.h, shape.w), 0), mask)
 
 
-def _line(x_ref, pixels: Pixels, dy: int, shape: Shape) -> UInt8[Array, "R bytes"]:
-    """The bytes of three neighbouring pixels, which lie beside each other; zeros outside."""
-    C, byte = shape.channels_in - 2, jnp.arange(LINE)[None, :]
-    y, x = (2 * pixels.y + dy - 1)[:, None], (2 * pixels.x - 1)[:, None]
-    at = x + byte // C
-    mask = pixels.inside[:, None] & (y >= 0) & (y < shape.h) & (at >= 0) & (at < shape.w) & (byte < 3 * C)
-    index = jnp.where(mask, ((pixels.n[:, None] * shape.h + y) * shape.w + x) * C + byte, 0)
-    return triton.load(x_ref.at[index], mask=mask, other=0)
+def _line(x_ref, pixels: Pixels, dy: int, shape: Shape) -> Float[Array, "R LINE"]:
+    """One line of a patch, of frames as `lay_out` leaves them. Nothing depends on what rows outside read."""
+    height, width = _laid_out(shape)
+    n, y, x = (jnp.where(pixels.inside, place, 0) for place in (pixels.n, pixels.y, pixels.x))
+    start = ((n * height + 2 * y + dy) * (width // 2) + x) * (LINE // 2)  # as a multiple: 16 bytes are read at once
+    return triton.load(x_ref.at[start[:, None] + jnp.arange(LINE)[None, :]])
+
+
+def lay_out(frames: UInt8[Array, "N H W C"], shape: Shape, dtype: Any) -> Float[Array, " numbers"]:
+    """Frames with a margin of zeros for the taps outside, four channels a pixel: any line of a patch is 16 numbers."""
+    height, width = _laid_out(shape)
+    margins = (0, 0), (1, height - 1 - shape.h), (1, width - 1 - shape.w), (0, LINE // 4 - frames.shape[3])
+    return jnp.pad(frames, margins).astype(dtype).reshape(-1)
+
+
+def _laid_out(shape: Shape) -> tuple[int, int]:
+    return 2 * shape.h2 + 1, 2 * shape.w2 + 2
 
 
 def features_of(shape: Shape, dtype: Any) -> Float[Array, "rows features"]:

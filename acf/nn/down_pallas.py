@@ -17,20 +17,22 @@ from jaxtyping import Array, Float, UInt8
 
 from acf.nn.block_calls import CONV, call, conv_weights_gradient, nearest, pack_residuals, pad, residuals_backward
 from acf.nn.block_kernels import conv_input_kernel, forward_kernel, frame_weights_kernel
-from acf.nn.block_layout import FEATURES, LINE, Shape, Tiles, features_of, from_rows, padded, tiled
+from acf.nn.block_layout import FEATURES, LINE, Shape, Tiles, features_of, from_rows, lay_out, padded, tiled
 from acf.nn.blocks import Weights
 
 # Measured on an H200 (`benchmarks/tiles.py`), by padded width of the block.
-_FRAME_WEIGHTS = {32: Tiles(32, 1, 256)}
+_FRAME_WEIGHTS = {32: Tiles(32, 1, 128, 3)}
 _CONV_INPUT = {64: Tiles(128, 4, 0, 2), 128: Tiles(128, 4, 0, 2)}
 
 
 def encode(frames: UInt8[Array, "N H W C"], blocks: Sequence[Weights], dtype: Any) -> Float[Array, "N h w o"]:
     """All blocks, one after the other, on frames with two position channels appended."""
     N, h, w, _ = frames.shape
-    x: Array = frames.reshape(-1)
+    x: Array = frames
     for n, weights in enumerate(blocks):
         shape = Shape(N, h, w, weights.conv.shape[0] // 9, weights.conv.shape[1], frames=n == 0)
+        if shape.frames:
+            x = lay_out(frames, shape, dtype)
         x = _down(x, _pack_conv(weights, shape), *pack_residuals(weights.residuals), shape, dtype)
         h, w = shape.h2, shape.w2
     return from_rows(x, N, h, w, blocks[-1].conv.shape[1])
@@ -44,7 +46,7 @@ def _pack_conv(weights: Weights, shape: Shape) -> Float[Array, "conv_rows O"]:
         # A pixel is byte / 127.5 - 1 inside the frame and 0 outside: the bytes as they are, and the -1 as a feature.
         taps = weights.conv.reshape(3, 3, i, o)
         pixels, positions = taps[:, :, :-2], taps[:, :, -2:]
-        lines = pad(pixels.reshape(3, -1, o) / 127.5, (3, LINE, O))
+        lines = pad(pixels / 127.5, (3, 4, LINE // 4, O))
         features = jnp.concatenate([-pixels.sum(2, keepdims=True), positions], axis=2)
         features = jnp.concatenate([features.reshape(27, o), weights.conv_bias[None]])
         return jnp.concatenate([lines.reshape(-1, O), pad(features, (FEATURES, O))])
@@ -98,7 +100,7 @@ _down.defvjp(_forward, _backward)
 
 
 def _frame_weights_gradient(
-    x: UInt8[Array, " bytes"], d: Float[Array, "rows O"], shape: Shape, dtype: Any
+    x: Float[Array, " numbers"], d: Float[Array, "rows O"], shape: Shape, dtype: Any
 ) -> Float[Array, "conv_rows O"]:
     O = d.shape[1]  # noqa: E741
     tiles = nearest(_FRAME_WEIGHTS, O)

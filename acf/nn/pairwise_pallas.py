@@ -19,12 +19,12 @@ from jaxtyping import Array, Float
 from acf.nn.kernel import fast_reciprocal, fma
 
 # Measured on an H200 (`benchmarks/tiles.py`).
-FORWARD_TILE = (16, 64)  # pairs: j, i
-FORWARD_WARPS = 2
+FORWARD_TILE = (16, 128)  # pairs: j, i
+FORWARD_WARPS = 4
 MOST_SHARES = 8  # of the hidden units, forward
-ENOUGH_PROGRAMS = 384  # a member; with so many tiles of pairs there is no need for shares, which cost memory
-BACKWARD_TILE = (16, 128)  # h, i
-BACKWARD_WARPS = 4
+ENOUGH_PROGRAMS = 192  # a member; with so many tiles of pairs there is no need for shares, which cost memory
+BACKWARD_TILE = (4, 128)  # h, i
+BACKWARD_WARPS = 1
 UNROLL = 4  # of j, backward
 
 

@@ -51,7 +51,7 @@ def frames_of(size, seed=0):
         ((2, 7, 10, 1), (6, 16)),
         ((5, 5, 4, 4), (7, 9)),
         ((2, 16, 16, 3), (3, 5, 20)),
-        ((3, 3, 5, 3), (50,)),
+        ((3, 3, 5, 3), (50, 70)),
     ],
 )
 def test_value_and_gradient(with_weights, size, channels):
