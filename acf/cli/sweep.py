@@ -15,7 +15,7 @@ class Sweep:
     """Search a method's hyperparameters at random, many samples and seeds at once; the winner becomes a preset file.
 
     Selection is on validation episodes: the test episodes that `acf run` scores on are never seen. The same command
-    goes on where it stopped.
+    goes on where it stopped; with more samples it adds to those that were tried.
     """
 
     data: tyro.conf.Positional[str]

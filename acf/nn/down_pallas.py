@@ -2,8 +2,9 @@
 
 A block is one small network a pixel, applied to the pixel's 3x3 neighbourhood, so a tile of output pixels needs nothing
 from other tiles. Forward it is one kernel, which also keeps the convolution's output. Backward, one kernel recomputes
-the rest from it and walks the chain rule back down to it; what it leaves behind are the two operands of each weight
-gradient, which are plain products. `block_kernels` has the kernels, `block_layout` the order of the pixels.
+the rest from it and walks the chain rule back down to it. In narrow blocks it also sums the gradients of the residual
+layers' weights; of wide ones it leaves the operands, for plain products. `block_kernels` has the kernels,
+`block_layout` the order of the pixels.
 """
 
 from collections.abc import Sequence

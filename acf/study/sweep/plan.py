@@ -3,7 +3,7 @@
 import dataclasses
 import json
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -38,6 +38,8 @@ class Plan:
     with_preset: bool
     """Whether the preset's own settings are tried too."""
     latents: int | None
+    earlier: tuple[int, ...] = ()
+    """How many samples it had before each time that it was extended."""
 
     @property
     def member_seeds(self) -> range:
@@ -58,7 +60,8 @@ class Plan:
     @staticmethod
     def from_json(found: dict[str, Any]) -> "Plan":
         ranges = {name: Range(*ends) for name, ends in found["ranges"].items()}
-        return Plan(**found | {"preset": Preset(**found["preset"]), "ranges": ranges})
+        earlier = tuple(found.get("earlier", ()))
+        return Plan(**found | {"preset": Preset(**found["preset"]), "ranges": ranges, "earlier": earlier})
 
 
 def check(plan: Plan) -> None:
@@ -102,21 +105,26 @@ def read(out: Path) -> tuple[Plan, str] | None:
         raise AcfError(f"{file} is damaged ({error}): choose another --out") from None
 
 
-def agree(plan: Plan, out: Path) -> None:
-    """A directory holds one sweep: every later call must ask for the same."""
+def settle(asked: Plan, out: Path) -> Plan:
+    """What to do in a directory, which holds one sweep: every later call must ask for the same, or for more samples."""
     found = read(out)
     if found is None:
-        return
-    changed = differing(found[0].to_json(), plan.to_json())
+        return asked
+    there = found[0]
+    plan = replace(asked, earlier=there.earlier)
+    changed = differing(there.to_json(), plan.to_json())
+    if asked.samples > there.samples and len(changed) == 1:
+        return replace(asked, earlier=(*there.earlier, there.samples))
     if changed:
         raise AcfError(f"{out} holds another sweep ({'; '.join(changed)}). Choose another --out.")
+    return plan
 
 
 def write(plan: Plan, out: Path) -> str:
-    """Write the plan down, once; returns the name of its study, which no other sweep shares."""
+    """Write the plan down where it is new; returns the name of its study, which no other sweep shares."""
     found = read(out)
-    if found is not None:
+    if found is not None and found[0].to_json() == plan.to_json():
         return found[1]
-    name = f"{out.name}-{secrets.token_hex(4)}"
+    name = found[1] if found is not None else f"{out.name}-{secrets.token_hex(4)}"
     write_atomic(out / "plan.json", json.dumps({"format": FORMAT, "study": name, **plan.to_json()}, indent=2) + "\n")
     return name

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
@@ -41,9 +42,13 @@ class Outcome:
 
 
 def rounds(plan: Plan) -> list[list[int]]:
-    """Numbers of the samples that are chosen at once: all, or a population's worth where one learns from another."""
-    numbers = list(range(0 if plan.with_preset else 1, plan.samples + 1))
-    return [numbers] if plan.sampler == "random" else _parts(numbers, plan)
+    """Numbers of the samples that are chosen at once: all, or a population's worth where one learns from another.
+
+    Those that an extension adds come after the others, which keep their rounds.
+    """
+    starts = [0 if plan.with_preset else 1, *(n + 1 for n in plan.earlier)]
+    stages = [list(range(*ends)) for ends in pairwise([*starts, plan.samples + 1])]
+    return stages if plan.sampler == "random" else [part for stage in stages for part in _parts(stage, plan)]
 
 
 def choose(plan: Plan, numbers: Sequence[int], done: dict[int, tuple[Sample, Outcome]]) -> list[Sample]:

@@ -17,7 +17,7 @@ from acf.study.sweep.plan import Plan, Sampler
 from acf.study.sweep.population import Runner, read_outcomes, run_here
 from acf.study.sweep.samples import Outcome, Population, Sample, better_half, choose, pack, rounds
 from acf.study.sweep.selection import check_enough, prepare
-from acf.study.sweep.winner import Tried, best, write_results
+from acf.study.sweep.winner import Tried, are_written, best, write_results
 from acf.training.config import make_hparams
 from acf.training.preset_file import write_preset
 from acf.training.presets import default_preset, get_preset
@@ -58,6 +58,7 @@ def sweep(
 ) -> Sweep:
     """Try `samples` settings of a method, each with `seeds` seeds, on a domain or a data set.
 
+    The same call goes on where it stopped, and one with more `samples` adds to those that were tried.
     `population` members train at once. `objective` is `supervised` where the data has true factors, else `udr`. The
     study lies in `out`, or in the database at the URL `storage`; with `ray`, populations run on that cluster. Where the
     study lies and who does the work is not part of the question: both may change when a sweep goes on.
@@ -81,7 +82,7 @@ def sweep(
         ranges=ranges,
         latents=latents,
     )
-    plans.agree(asked, out)
+    plans.settle(asked, out)  # errors come before any work
     return _carry_out(asked, out, storage, ray)
 
 
@@ -95,17 +96,19 @@ def _carry_out(asked: Plan, out: Path, storage: str | None, ray: str | None) -> 
             run = stack.enter_context(connected(ray))
         opened = open_storage(storage) if storage is not None else None
         stack.enter_context(exclusive_lock(out))
-        prepare(asked, out)
+        plan = plans.settle(asked, out)
+        prepare(plan, out)
         if not (out / "preset.toml").exists():
-            write_preset(out / "preset.toml", asked.preset, asked.method, "What the sweep in this folder starts from.")
-        name = plans.write(asked, out)
-        ledger = Ledger(asked, opened or open_journal(out / "study.journal"), name)
-        search = _Search(out, asked, ledger, run)
+            write_preset(out / "preset.toml", plan.preset, plan.method, "What the sweep in this folder starts from.")
+        name = plans.write(plan, out)
+        ledger = Ledger(plan, opened or open_journal(out / "study.journal"), name)
+        search = _Search(out, plan, ledger, run)
         search.work()
-        winner, finished = best(asked, search.tried), not search.worked and (out / "best.toml").exists()
+        winner = best(plan, search.tried)
+        finished = not search.worked and are_written(out, plan, search.tried)
         if not finished:
-            write_results(out, asked, search.tried, winner)
-    return Sweep(out, asked, search.tried, winner, finished)
+            write_results(out, plan, search.tried, winner)
+    return Sweep(out, plan, search.tried, winner, finished)
 
 
 def _plan(data: str | Path, *, method, preset, objective, ranges, latents, **rest) -> Plan:

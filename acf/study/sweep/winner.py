@@ -58,11 +58,16 @@ def write_results(out: Path, plan: Plan, tried: list[Tried], winner: Tried | Non
         write_preset(out / "best.toml", found, plan.method, _about(plan, tried, winner))
 
 
+def are_written(out: Path, plan: Plan, tried: list[Tried]) -> bool:
+    """Whether the results of just these samples lie there already."""
+    file = out / "best.toml"
+    return file.exists() and _of_what(plan, tried) in file.read_text()
+
+
 def _about(plan: Plan, tried: list[Tried], winner: Tried) -> str:
-    where = plan.data.get("domain") or plan.data["path"]
     name = "the preset's own settings" if winner.sample.number == 0 else f"sample {winner.sample.number}"
     lines = [
-        f"The best of {len(tried)} samples of `acf sweep {where} --method {plan.method}`: {name}.",
+        f"{_of_what(plan, tried)}: {name}.",
         f"Objective: {OBJECTIVES[plan.objective].title},",
         f"mean of {plan.seeds} seeds on validation episodes: {winner.outcome.objective:.4f}.",
     ]
@@ -71,3 +76,8 @@ def _about(plan: Plan, tried: list[Tried], winner: Tried) -> str:
             lines.append(f"The preset that the sweep started from: {one.outcome.objective:.4f}.")
     lines.append("The best of many is flattered by chance: score it again on test episodes, with other seeds.")
     return "\n".join(lines)
+
+
+def _of_what(plan: Plan, tried: list[Tried]) -> str:
+    where = plan.data.get("domain") or plan.data["path"]
+    return f"The best of {len(tried)} samples of `acf sweep {where} --method {plan.method}`"

@@ -43,6 +43,8 @@ def test_rounds():
     assert rounds(plan()) == [[0, 1, 2, 3, 4, 5]]
     assert rounds(plan(with_preset=False)) == [[1, 2, 3, 4, 5]]
     assert rounds(plan(sampler="tpe")) == [[0, 1], [2, 3], [4, 5]]
+    assert rounds(plan(earlier=(2, 3))) == [[0, 1, 2], [3], [4, 5]]
+    assert rounds(plan(sampler="tpe", earlier=(2,))) == [[0, 1], [2], [3, 4], [5]]
 
 
 def test_the_preset_is_sample_0():

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 import signal
 import sys
 from dataclasses import replace
@@ -14,6 +15,7 @@ from trained_runs import assert_same_tensors, finish, model, n_logged, start, wa
 
 import acf
 from acf.errors import AcfError
+from acf.study.sweep import search as search_module
 from acf.study.sweep.ledger import Ledger
 from acf.training.presets import get_preset
 from acf.training.run_dir import RunDir
@@ -40,9 +42,13 @@ def rows(out):
     return list(csv.DictReader((out / "trials.csv").read_text().splitlines()))
 
 
-def assert_same_sweep(found, expected):
+def assert_same_results(found, expected):
     assert (found / "trials.csv").read_bytes() == (expected / "trials.csv").read_bytes()
     assert (found / "best.toml").read_text() == (expected / "best.toml").read_text()
+
+
+def assert_same_sweep(found, expected):
+    assert_same_results(found, expected)
     by_sample = [sorted(trials(out), key=lambda trial: trial[4]["sample"]) for out in (found, expected)]
     assert [trial[1:] for trial in by_sample[0]] == [trial[1:] for trial in by_sample[1]]
 
@@ -95,6 +101,30 @@ def test_another_sweep_is_refused(whole, lamp):
     message = r"whole holds another sweep \(.*samples: 5 there, 7 asked; seed: 0 there, 3 asked\)"
     with pytest.raises(AcfError, match=message):
         search(lamp, whole, **changes)
+
+
+def test_extended(whole, lamp, tmp_path, monkeypatch):
+    """More samples are added to those that were tried; what comes out is as if all had been asked for at once."""
+    extended, fresh = tmp_path / "whole", tmp_path / "fresh"
+    shutil.copytree(whole, extended)
+    before = {path: path.stat().st_mtime_ns for path in (extended / "populations").rglob("*")}
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(search_module, "write_results", stop)
+        search(lamp, extended, samples=8)
+    assert len(rows(extended)) == 6
+    assert (extended / "best.toml").read_text() == (whole / "best.toml").read_text()
+    assert not search(lamp, extended, samples=8).was_finished
+    search(lamp, fresh, samples=8)
+    assert [int(row["sample"]) for row in rows(extended)] == list(range(9))
+    assert_same_results(extended, fresh)
+    assert before == {path: path.stat().st_mtime_ns for path in before}
+    assert search(lamp, extended, samples=8).was_finished
+    with pytest.raises(AcfError, match=r"another sweep \(samples: 8 there, 5 asked\)"):
+        search(lamp, extended)
+
+
+def stop(*_):
+    raise KeyboardInterrupt
 
 
 def test_killed_and_started_again(whole, lamp, tmp_path):
