@@ -11,6 +11,7 @@ from acf.errors import AcfError
 from acf.files import write_atomic
 from acf.methods import get
 from acf.study.sweep.objectives import OBJECTIVES, Objective
+from acf.terminal import errors
 from acf.training.config import differing
 from acf.training.presets import Preset
 from acf.training.ranges import Range
@@ -55,7 +56,8 @@ class Plan:
         return max(1, self.preset.epochs // 4)
 
     def to_json(self) -> dict[str, Any]:
-        return json.loads(json.dumps(dataclasses.asdict(self)))  # as it comes back: tuples are lists
+        found = json.loads(json.dumps(dataclasses.asdict(self)))  # as it comes back: tuples are lists
+        return found if self.earlier else {name: value for name, value in found.items() if name != "earlier"}
 
     @staticmethod
     def from_json(found: dict[str, Any]) -> "Plan":
@@ -125,6 +127,10 @@ def write(plan: Plan, out: Path) -> str:
     found = read(out)
     if found is not None and found[0].to_json() == plan.to_json():
         return found[1]
-    name = found[1] if found is not None else f"{out.name}-{secrets.token_hex(4)}"
+    if found is not None:
+        name, there = found[1], found[0].samples
+        errors.print(f"{out} has {there} samples: {plan.samples - there} are added", soft_wrap=True)
+    else:
+        name = f"{out.name}-{secrets.token_hex(4)}"
     write_atomic(out / "plan.json", json.dumps({"format": FORMAT, "study": name, **plan.to_json()}, indent=2) + "\n")
     return name

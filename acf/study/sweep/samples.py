@@ -84,6 +84,8 @@ def better_half(outcomes: Sequence[Outcome], maximise: bool) -> list[int]:
 
 
 def _parts(items: Sequence[T], plan: Plan) -> list[list[T]]:
+    if not items:  # all of a pruned round diverged
+        return []
     at_once = plan.members // plan.seeds
     sizes = np.array_split(np.arange(len(items)), -(-len(items) // at_once))
     return [[items[n] for n in part] for part in sizes]

@@ -31,7 +31,7 @@ def best(plan: Plan, tried: list[Tried]) -> Tried | None:
 
 
 def write_results(out: Path, plan: Plan, tried: list[Tried], winner: Tried | None) -> None:
-    """`trials.csv`, `trials.png` and, where a sample won, `best.toml`, last: it says that the sweep is finished."""
+    """`trials.csv`, `trials.png` and, where a sample won, `best.toml`, last: it says of how many samples they are."""
     from acf.report.trials import Trial, draw_trials
 
     drawing = draw_trials(

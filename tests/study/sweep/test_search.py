@@ -17,7 +17,9 @@ import acf
 from acf.errors import AcfError
 from acf.study.sweep import search as search_module
 from acf.study.sweep.ledger import Ledger
+from acf.study.sweep.samples import draw
 from acf.training.presets import get_preset
+from acf.training.ranges import Range
 from acf.training.run_dir import RunDir
 
 pytestmark = pytest.mark.usefixtures("small")
@@ -211,6 +213,21 @@ def test_pruned(lamp, tmp_path):
     assert_same_tensors(model(went_on.path, 0), model(alone.path, 0))
     assert json.loads((tmp_path / "pruned" / "populations" / "0000" / "config.json").read_text())["epochs"] == 2
     assert search(lamp, tmp_path / "pruned", preset=str(tiny), prune=True).was_finished
+    more = search(lamp, tmp_path / "pruned", preset=str(tiny), prune=True, samples=7)
+    added = [one.state for one in more.tried if one.sample.number > 5]
+    assert sorted(added) == ["complete", "pruned"]
+
+
+def test_all_that_is_added_diverges(lamp, tmp_path):
+    """Of a pruned round nothing goes on then; what was found before is still the best, and more can be added."""
+    tiny = tmp_path / "tiny.toml"
+    tiny.write_text('method = "toy"\nepochs = 8\nbatch_size = 32\n')
+    changes = {"preset": str(tiny), "prune": True, "ranges": {"nan_from": (1.0, 40.0)}, "with_preset": False}
+    assert draw({"nan_from": Range(1.0, 40.0)}, 0, 2)["nan_from"] < 2  # NaN within the first quarter
+    for samples, last in ((1, "complete"), (2, "diverged"), (3, "complete")):
+        found = search(lamp, tmp_path / "sweep", samples=samples, **changes)
+        assert found.tried[-1].state == last
+        assert found.best is not None
 
 
 def test_a_sample_whose_seed_diverges_cannot_win(lamp, tmp_path):
