@@ -32,8 +32,6 @@ def encode(frames: UInt8[Array, "N H W C"], blocks: Sequence[Weights], dtype: An
     x: Array = frames
     for n, weights in enumerate(blocks):
         shape = Shape(N, h, w, weights.conv.shape[0] // 9, weights.conv.shape[1], frames=n == 0)
-        if shape.frames:
-            x = lay_out(frames, shape, dtype)
         x = _down(x, _pack_conv(weights, shape), *pack_residuals(weights.residuals), shape, dtype)
         h, w = shape.h2, shape.w2
     return from_rows(x, N, h, w, blocks[-1].conv.shape[1])
@@ -71,6 +69,7 @@ def _down(
 
 def _forward(x: Array, conv: Array, squares: Array, scale: Array, shape: Shape, dtype: Any):
     conv, squares, tiles = conv.astype(dtype), squares.astype(dtype), nearest(CONV, len(scale))
+    x = lay_out(x, shape, dtype) if shape.frames else x
     x0, out = call(
         forward_kernel,
         shape,

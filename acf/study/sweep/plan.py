@@ -56,13 +56,12 @@ class Plan:
         return max(1, self.preset.epochs // 4)
 
     def to_json(self) -> dict[str, Any]:
-        found = json.loads(json.dumps(dataclasses.asdict(self)))  # as it comes back: tuples are lists
-        return found if self.earlier else {name: value for name, value in found.items() if name != "earlier"}
+        return json.loads(json.dumps(dataclasses.asdict(self)))  # as it comes back: tuples are lists
 
     @staticmethod
     def from_json(found: dict[str, Any]) -> "Plan":
         ranges = {name: Range(*ends) for name, ends in found["ranges"].items()}
-        earlier = tuple(found.get("earlier", ()))
+        earlier = tuple(found.get("earlier", ()))  # older plans have none
         return Plan(**found | {"preset": Preset(**found["preset"]), "ranges": ranges, "earlier": earlier})
 
 
@@ -115,7 +114,7 @@ def settle(asked: Plan, out: Path) -> Plan:
     there = found[0]
     plan = replace(asked, earlier=there.earlier)
     changed = differing(there.to_json(), plan.to_json())
-    if asked.samples > there.samples and len(changed) == 1:
+    if asked.samples > there.samples and len(changed) == 1:  # in nothing else
         return replace(asked, earlier=(*there.earlier, there.samples))
     if changed:
         raise AcfError(f"{out} holds another sweep ({'; '.join(changed)}). Choose another --out.")

@@ -7,6 +7,7 @@ import signal
 import sys
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -111,7 +112,7 @@ def test_extended(whole, lamp, tmp_path, monkeypatch):
     shutil.copytree(whole, extended)
     before = {path: path.stat().st_mtime_ns for path in (extended / "populations").rglob("*")}
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(search_module, "write_results", stop)
+        patch.setattr(search_module, "write_results", Mock(side_effect=KeyboardInterrupt))
         search(lamp, extended, samples=8)
     assert len(rows(extended)) == 6
     assert (extended / "best.toml").read_text() == (whole / "best.toml").read_text()
@@ -123,10 +124,6 @@ def test_extended(whole, lamp, tmp_path, monkeypatch):
     assert search(lamp, extended, samples=8).was_finished
     with pytest.raises(AcfError, match=r"another sweep \(samples: 8 there, 5 asked\)"):
         search(lamp, extended)
-
-
-def stop(*_):
-    raise KeyboardInterrupt
 
 
 def test_killed_and_started_again(whole, lamp, tmp_path):
@@ -187,12 +184,18 @@ def test_tpe_goes_on_with_the_same_samples(lamp, tmp_path, monkeypatch):
     assert_same_sweep(out, tmp_path / "a" / "tpe")
 
 
-def test_pruned(lamp, tmp_path):
+@pytest.fixture
+def tiny(tmp_path):
+    """A preset of eight epochs: a pruned search drops samples after two."""
+    file = tmp_path / "tiny.toml"
+    file.write_text('method = "toy"\nepochs = 8\nbatch_size = 32\n')
+    return str(file)
+
+
+def test_pruned(lamp, tmp_path, tiny):
     """Half of the samples is dropped after a quarter of the epochs; the others end as if none had been."""
-    tiny = tmp_path / "tiny.toml"
-    tiny.write_text('method = "toy"\nepochs = 8\nbatch_size = 32\n')
     for name in ("pruned", "full"):
-        search(lamp, tmp_path / name, preset=str(tiny), prune=name == "pruned")
+        search(lamp, tmp_path / name, preset=tiny, prune=name == "pruned")
     full, pruned = (rows(tmp_path / name) for name in ("full", "pruned"))
     kept = [row["sample"] for row in pruned if row["state"] == "complete"]
     assert 3 <= len(kept) <= 4
@@ -212,17 +215,15 @@ def test_pruned(lamp, tmp_path):
     assert went_on.read_config().members[0] == alone.read_config().members[0]
     assert_same_tensors(model(went_on.path, 0), model(alone.path, 0))
     assert json.loads((tmp_path / "pruned" / "populations" / "0000" / "config.json").read_text())["epochs"] == 2
-    assert search(lamp, tmp_path / "pruned", preset=str(tiny), prune=True).was_finished
-    more = search(lamp, tmp_path / "pruned", preset=str(tiny), prune=True, samples=7)
+    assert search(lamp, tmp_path / "pruned", preset=tiny, prune=True).was_finished
+    more = search(lamp, tmp_path / "pruned", preset=tiny, prune=True, samples=7)
     added = [one.state for one in more.tried if one.sample.number > 5]
     assert sorted(added) == ["complete", "pruned"]
 
 
-def test_all_that_is_added_diverges(lamp, tmp_path):
+def test_all_that_is_added_diverges(lamp, tmp_path, tiny):
     """Of a pruned round nothing goes on then; what was found before is still the best, and more can be added."""
-    tiny = tmp_path / "tiny.toml"
-    tiny.write_text('method = "toy"\nepochs = 8\nbatch_size = 32\n')
-    changes = {"preset": str(tiny), "prune": True, "ranges": {"nan_from": (1.0, 40.0)}, "with_preset": False}
+    changes = {"preset": tiny, "prune": True, "ranges": {"nan_from": (1.0, 40.0)}, "with_preset": False}
     assert draw({"nan_from": Range(1.0, 40.0)}, 0, 2)["nan_from"] < 2  # NaN within the first quarter
     for samples, last in ((1, "complete"), (2, "diverged"), (3, "complete")):
         found = search(lamp, tmp_path / "sweep", samples=samples, **changes)
