@@ -1,5 +1,7 @@
 """Patches and matrix products against XLA's convolutions."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -62,24 +64,33 @@ def test_product_and_overlap_add_are_a_transposed_convolution():
     np.testing.assert_allclose(*both(y, kernel), atol=2e-5)
 
 
-def test_down_is_convolution_norm_silu_residuals(with_weights):
-    block = with_weights(lambda: Down(3, 8, dtype=jnp.float32, rngs=nnx.Rngs(0)))
-
-    @nnx.jit
-    def both(block, x):
-        kernel = block.conv.kernel[...].reshape(3, 3, 3, 8)
-        return block(x), residuals(block.residuals, convolution(x, kernel) + block.conv.bias[...])
-
-    np.testing.assert_allclose(*both(block, normal(2, 2, 7, 6, 3)), atol=1e-5)
+def plain_down(block, x):
+    kernel = block.conv.kernel[...].reshape(3, 3, x.shape[-1], -1)
+    return residuals(block.residuals, convolution(x, kernel) + block.conv.bias[...])
 
 
-def test_up_doubles_and_ends_in_the_same_residuals(with_weights):
-    block = with_weights(lambda: Up(8, 3, dtype=jnp.float32, rngs=nnx.Rngs(0)))
+def plain_up(block, x):
+    return residuals(block.residuals, overlap_add(x @ block.conv.kernel[...]))
 
-    @nnx.jit
-    def both(block, x):
-        return block(x), residuals(block.residuals, overlap_add(x @ block.conv.kernel[...]))
 
-    actual, expected = both(block, normal(1, 2, 3, 5, 8))
-    assert actual.shape == (2, 6, 10, 3)
-    np.testing.assert_allclose(actual, expected, atol=1e-5)
+@pytest.mark.parametrize(
+    ("make", "plain", "size", "expected"),
+    [
+        (lambda: Down(3, 8, dtype=jnp.float32, rngs=nnx.Rngs(0)), plain_down, (2, 7, 6, 3), (2, 4, 3, 8)),
+        (lambda: Up(8, 3, dtype=jnp.float32, rngs=nnx.Rngs(0)), plain_up, (2, 3, 5, 8), (2, 6, 10, 3)),
+    ],
+    ids=["down", "up"],
+)
+def test_a_block_is_convolution_norm_silu_residuals(with_weights, make, plain, size, expected):
+    """And so are its gradients, of every weight and of its input."""
+    graph, weights = nnx.split(with_weights(make))
+
+    @partial(jax.jit, static_argnums=0)
+    def value_and_gradients(forward, weights, x):
+        out, back = jax.vjp(lambda weights, x: forward(nnx.merge(graph, weights), x), weights, x)
+        return out, back(jnp.cos(out))
+
+    x = normal(2, *size)
+    found = value_and_gradients(lambda block, x: block(x), weights, x)
+    assert found[0].shape == expected
+    jax.tree.map(partial(np.testing.assert_allclose, atol=3e-5), found, value_and_gradients(plain, weights, x))
