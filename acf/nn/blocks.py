@@ -2,7 +2,7 @@
 
 The 3x3 convolutions are nine strided slices and one matrix product. Under `vmap` over members an XLA convolution
 becomes a grouped one, which is slow on GPUs, and inside a `scan` it is slow on CPUs; a matrix product is neither.
-Products are of plain matrices, a pixel a row: those of arrays with more axes XLA transposes in the backward pass.
+Products are of plain matrices, a pixel a row: of arrays with more axes, XLA on a CPU transposes one in the backward pass.
 """
 
 from collections.abc import Callable
@@ -89,15 +89,16 @@ class Up(nnx.Module):
 def by_pixel(
     f: Callable[[Float[Array, "pixels i"]], Float[Array, "pixels o"]], x: Float[Array, "N h w i"]
 ) -> Float[Array, "N h w o"]:
+    """`f` of all pixels as the rows of one matrix."""
     rows = f(x.reshape(-1, x.shape[-1]))
     return rows.reshape(*x.shape[:-1], rows.shape[-1])
 
 
 @jax.custom_vjp
 def product(x: Float[Array, "rows i"], w: Float[Array, "i o"]) -> Float[Array, "rows o"]:
-    """For wide x and narrow w: `w`'s gradient is worked out the other way round, then transposed.
+    """For wide x and narrow w: w's gradient is worked out the other way round, then transposed.
 
-    On a CPU that takes a third of the time. The barrier keeps XLA from turning it back.
+    On a CPU that takes as little as a third of the time. The barrier keeps XLA from turning it back.
     """
     return x @ w
 
@@ -115,7 +116,7 @@ product.defvjp(_product_forward, _product_backward)
 
 
 def _dot_general(x: Array, w: Array, *_: Any, **__: Any) -> Array:
-    """`product` as `nnx.Linear` asks for it."""
+    """`product` as `nnx.Linear` asks for it, which names the axes too: of matrices they are always the same."""
     return product(x, w)
 
 
