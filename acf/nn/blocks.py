@@ -2,7 +2,7 @@
 
 The 3x3 convolutions are nine strided slices and one matrix product. Under `vmap` over members an XLA convolution
 becomes a grouped one, which is slow on GPUs, and inside a `scan` it is slow on CPUs; a matrix product is neither.
-Products are of plain matrices, a pixel a row: of arrays with more axes, XLA on a CPU transposes one in the backward pass.
+Products are of plain matrices, a pixel a row: of larger arrays XLA transposes one in the backward pass on a CPU.
 """
 
 from collections.abc import Callable
