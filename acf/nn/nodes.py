@@ -3,7 +3,8 @@
 For a transition i, the energy `E_k(·, a^i, z^i)` is a smooth function of one number. A polynomial through its values at
 Chebyshev's points of the batch's range agrees with it to rounding if there are enough of them, and how many are enough
 follows from how steep the network is, `|w| r` with r half the range: SiLU's nearest poles are at ±iπ, so the error
-falls by the factor `y + √(1 + y²)`, `y = π / (|w| r)`, with each node. Energies of N² pairs then cost N·T, with T nodes.
+falls by the factor `y + √(1 + y²)`, `y = π / (|w| r)`, with each node.
+The energies of N² pairs then cost N times that many.
 """
 
 from typing import NamedTuple
@@ -16,10 +17,10 @@ LEAST_RADIUS = 1e-2  # of the range, which is a point where latents have collaps
 
 
 class Nodes(NamedTuple):
-    """Of one factor. There is room for as many as there are numbers; in use are the first `count`, some eights."""
+    """Of one factor. There is room for as many as there are numbers; the first `used` are in use."""
 
     t: Float[Array, " T"]
-    count: Int[Array, ""]
+    used: Int[Array, ""]
     weights: Float[Array, "T M"]
     """A function's value at `v[j]` is the sum over its values at the nodes, with these weights. 0 where not in use."""
 

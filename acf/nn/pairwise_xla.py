@@ -1,7 +1,7 @@
-"""`pairwise_sum` in plain JAX, for any platform: factor by factor, at a few nodes (`acf.nn.nodes`) instead of all pairs.
+"""`pairwise_sum` in plain JAX, for any platform: at a few nodes (`acf.nn.nodes`) instead of all pairs.
 
-Eight nodes are computed at a time, and again in the backward pass: they stay in cache, and beside the arguments memory
-grows with N·H, and with N·M for what belongs to every pair.
+Eight nodes of one factor are computed at a time, and again in the backward pass: they stay in cache, and beside the
+arguments memory grows with N·H, and with N·M for what belongs to every pair.
 """
 
 import jax
@@ -25,7 +25,7 @@ def pairwise_sum(
             values = (c * jax.nn.silu(u + w[:, None] * t)).sum(1)  # [8, N]
             return total + _product(values.T, weights)
 
-        return jax.lax.fori_loop(0, nodes.count // STEP, add_eight, total), None
+        return jax.lax.fori_loop(0, nodes.used // STEP, add_eight, total), None
 
     return jax.lax.scan(add_factor, jnp.zeros((u.shape[2], v.shape[1]), u.dtype), (u, v, w, c))[0]
 
@@ -53,7 +53,7 @@ def _backward(operands: tuple[Array, Array, Array, Array], g: Float[Array, "N M"
             return slopes + g_slope.sum(0), slopes_t + (t * g_slope).sum(0), silus + (at_nodes * silu).sum(0), dv
 
         zeros = jnp.zeros_like(u)
-        sums = jax.lax.fori_loop(0, nodes.count // STEP, add_eight, (zeros, zeros, zeros, jnp.zeros_like(v)))
+        sums = jax.lax.fori_loop(0, nodes.used // STEP, add_eight, (zeros, zeros, zeros, jnp.zeros_like(v)))
         slopes, slopes_t, silus, dv = sums
         return c * slopes, dv, (c * slopes_t).sum(1), silus
 

@@ -57,8 +57,8 @@ def test_in_float32(steepness, middle):
     nodes = choose(v, jnp.array([steepness, -0.3]))
     assert nodes.t.shape == (ROOM,)
     assert nodes.weights.shape == (ROOM, ROOM)
-    assert nodes.count < ROOM
-    assert (nodes.weights[nodes.count :] == 0).all()
+    assert nodes.used < ROOM
+    assert (nodes.weights[nodes.used :] == 0).all()
     np.testing.assert_allclose(nodes.weights.sum(0), 1, atol=1e-5)
     t, weights, v = (np.asarray(x, np.float64) for x in (nodes.t, nodes.weights, v))
     for w in (steepness, -0.3):
@@ -71,14 +71,14 @@ def test_in_float32(steepness, middle):
 )
 def test_how_many_follows_from_steepness_and_range(w, reach, count):
     """⌈5.5 |w| r + 5⌉, in eights."""
-    assert choose(reach * jnp.linspace(-1, 1, 200), jnp.array(w)).count == count
+    assert choose(reach * jnp.linspace(-1, 1, 200), jnp.array(w)).used == count
 
 
 def test_numbers_themselves_where_that_is_not_more():
     v = jnp.asarray(np.random.default_rng(0).normal(size=20), jnp.float32)
-    assert choose(v, jnp.array([0.1])).count == STEP
+    assert choose(v, jnp.array([0.1])).used == STEP
     nodes = choose(v, jnp.array([9.0]))
-    assert nodes.count == 24
+    assert nodes.used == 24
     np.testing.assert_array_equal(nodes.t, [*v, 0, 0, 0, 0])
     np.testing.assert_array_equal(nodes.weights, np.eye(24, 20))
 
@@ -97,7 +97,7 @@ def test_numbers_that_are_nodes():
     t = choose(jnp.concatenate([ends, rest]), w).t[:16]
     v = jnp.concatenate([ends, t, rest])
     nodes = choose(v, w)
-    assert nodes.count == 16
+    assert nodes.used == 16
     np.testing.assert_allclose(nodes.weights[:16, 2:18], np.eye(16), atol=1e-9)
     np.testing.assert_allclose(nodes.t @ nodes.weights, v, atol=1e-6)
 
@@ -105,5 +105,5 @@ def test_numbers_that_are_nodes():
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_a_network_that_has_diverged_does_not_take_forever(bad):
     v = jnp.linspace(-1, 1, 64)
-    assert choose(v, jnp.array([bad])).count == 64
-    assert 0 < choose(v.at[3].set(bad), jnp.ones(1)).count <= 64
+    assert choose(v, jnp.array([bad])).used == 64
+    assert 0 < choose(v.at[3].set(bad), jnp.ones(1)).used <= 64

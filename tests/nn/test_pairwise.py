@@ -73,7 +73,7 @@ def test_value_and_gradient(kernel, sizes):
 def test_interpolated(steepness, count):
     """From networks as they are at first and after training to some too steep for fewer nodes than numbers."""
     args = latents(9, 128, 2, 16, steepness)
-    assert max(choose(v, w).count for v, w in zip(*args[1:3], strict=True)) == count
+    assert max(choose(v, w).used for v, w in zip(*args[1:3], strict=True)) == count
     assert_right("xla", args)
 
 
