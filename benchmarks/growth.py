@@ -24,7 +24,12 @@ GPU = {
     "frame size": (32, 64, 128),
     "transitions": (20_000, 150_000, 600_000),
 }
-CPU = {"batch size N": (32, 64, 128), "factors K": (2, 4, 8), "frame size": (32, 64), "transitions": (5_000, 20_000)}
+CPU = {
+    "batch size N": (32, 64, 128, 256, 512),
+    "factors K": (2, 4, 8, 16, 32),
+    "frame size": (32, 64),
+    "transitions": (5_000, 20_000),
+}
 
 
 def random_data(transitions: int, size: int, K: int) -> Transitions:
