@@ -35,7 +35,7 @@ class Args:
     K: int = 6
     H: int = 256
     steepness: float = 4.0
-    """Largest |w|. After training it was 3 to 5 in most networks, with latents in (-1, 1); at first it is 1."""
+    """Largest |w|. After training it was 3 to 5 in most networks, with latents within (-1, 1); at first about 1."""
     rounds: int = 9
     out: Path | None = None
 

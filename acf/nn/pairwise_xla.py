@@ -1,7 +1,8 @@
 """`pairwise_sum` in plain JAX, for any platform: at a few nodes (`acf.nn.nodes`) instead of all pairs.
 
-Eight nodes of one factor are computed at a time, and again in the backward pass: they stay in cache, and beside the
-arguments memory grows with N·H, and with N·M for what belongs to every pair.
+Some nodes of one factor are computed at a time, and again in the backward pass: they stay in cache, and beside the
+arguments memory grows with N·H, and with N·M for what belongs to every pair. On a CPU it is made for programs compiled
+with the trainer's options (`acf.training.program`): with XLA's default ones its sums are ten times slower.
 """
 
 import jax
@@ -20,12 +21,12 @@ def pairwise_sum(
         u, v, w, c = factor
         nodes = choose(v, w)
 
-        def add_eight(n: Int[Array, ""], total: Float[Array, "N M"]) -> Float[Array, "N M"]:
-            t, weights = _eight(nodes, n)
-            values = (c * jax.nn.silu(u + w[:, None] * t)).sum(1)  # [8, N]
+        def add_some(n: Int[Array, ""], total: Float[Array, "N M"]) -> Float[Array, "N M"]:
+            t, weights = _some(nodes, n)
+            values = (c * jax.nn.silu(u + w[:, None] * t)).sum(1)  # [STEP, N]
             return total + _product(values.T, weights)
 
-        return jax.lax.fori_loop(0, nodes.used // STEP, add_eight, total), None
+        return jax.lax.fori_loop(0, nodes.used // STEP, add_some, total), None
 
     return jax.lax.scan(add_factor, jnp.zeros((u.shape[2], v.shape[1]), u.dtype), (u, v, w, c))[0]
 
@@ -39,11 +40,11 @@ def _backward(operands: tuple[Array, Array, Array, Array], g: Float[Array, "N M"
         u, v, w, c = factor
         nodes = choose(v, w)
 
-        def add_eight(n: Int[Array, ""], sums: tuple[Array, Array, Array, Array]):
+        def add_some(n: Int[Array, ""], sums: tuple[Array, Array, Array, Array]):
             slopes, slopes_t, silus, dv = sums
-            t, weights = _eight(nodes, n)
+            t, weights = _some(nodes, n)
             at_nodes = _product(weights, g.T)[:, None, :]
-            pre = u + w[:, None] * t  # [8, H, N]
+            pre = u + w[:, None] * t  # [STEP, H, N]
             s = jax.nn.sigmoid(pre)
             silu = pre * s
             slope = s + silu * (1 - s)
@@ -53,7 +54,7 @@ def _backward(operands: tuple[Array, Array, Array, Array], g: Float[Array, "N M"
             return slopes + g_slope.sum(0), slopes_t + (t * g_slope).sum(0), silus + (at_nodes * silu).sum(0), dv
 
         zeros = jnp.zeros_like(u)
-        sums = jax.lax.fori_loop(0, nodes.used // STEP, add_eight, (zeros, zeros, zeros, jnp.zeros_like(v)))
+        sums = jax.lax.fori_loop(0, nodes.used // STEP, add_some, (zeros, zeros, zeros, jnp.zeros_like(v)))
         slopes, slopes_t, silus, dv = sums
         return c * slopes, dv, (c * slopes_t).sum(1), silus
 
@@ -63,7 +64,7 @@ def _backward(operands: tuple[Array, Array, Array, Array], g: Float[Array, "N M"
 pairwise_sum.defvjp(_forward, _backward)
 
 
-def _eight(nodes: Nodes, n: Int[Array, ""]) -> tuple[Float[Array, "8 1 1"], Float[Array, "8 M"]]:
+def _some(nodes: Nodes, n: Int[Array, ""]) -> tuple[Float[Array, "STEP 1 1"], Float[Array, "STEP M"]]:
     t, weights = (dynamic_slice_in_dim(x, STEP * n, STEP) for x in (nodes.t, nodes.weights))
     return t[:, None, None], weights
 
