@@ -24,7 +24,7 @@ from jaxtyping import Array, Float
 from acf.nn.pairwise import pairwise_sum
 from acf.study.bench import describe_device
 from acf.terminal import console, table
-from acf.training.program import OPTIONS
+from acf.training.program import compile_program
 
 BLOCK = 2**20  # numbers in a block of pairs: four megabytes
 
@@ -78,7 +78,7 @@ def compiled(way: Callable[..., Array], given: list[Array]) -> Any:
         out, back = jax.vjp(way, u, v, w, c)
         return out, back(g)
 
-    return jax.jit(value_and_gradients).lower(*given).compile(OPTIONS.get(jax.default_backend()))
+    return compile_program(jax.jit(value_and_gradients), *given)
 
 
 def mebibytes(program: Any) -> float:

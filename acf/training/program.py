@@ -72,7 +72,7 @@ class Program:
             feed = _shape_of_batches(self._mesh, schedule, data, size) if self._arrays is None else self._arrays
             chunk = population.make_chunk(learner, schedule, self._mesh, streamed)
             state = _shape_of_state(self._mesh, learner, self._given[0][0])
-            self._chunk = _compile(chunk, state, *self._given[0], feed, jnp.int32(first))
+            self._chunk = compile_program(chunk, state, *self._given[0], feed, jnp.int32(first))
             needed = _memory_of(self._chunk)
             if needed <= memory():
                 break
@@ -145,8 +145,9 @@ def _shape_of_batches(mesh: Mesh, schedule: Schedule, data: Transitions, members
     return Batches(frames, actions, frames)  # pyright: ignore[reportArgumentType] (shapes, not arrays)
 
 
-def _compile(chunk: Any, *args: Any) -> jax.stages.Compiled:
-    lowered, options = chunk.lower(*args), OPTIONS.get(jax.default_backend(), {})
+def compile_program(jitted: Any, *args: Any) -> jax.stages.Compiled:
+    """With the options of this platform."""
+    lowered, options = jitted.lower(*args), OPTIONS.get(jax.default_backend(), {})
     try:
         return lowered.compile(compiler_options=options)
     except Exception as error:

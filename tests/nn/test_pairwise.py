@@ -39,9 +39,9 @@ def written_out(u, v, w, c):
     return (c[..., None] * pre / (1 + np.exp(-pre))).sum((0, 1))
 
 
-def gradients_written_out(u, v, w, c, g):
+def gradients_written_out(g, args):
     """In float64, pair by pair: of (u, v, w, c)."""
-    u, v, w, c, g = (np.asarray(x, np.float64) for x in (u, v, w, c, g))
+    g, u, v, w, c = (np.asarray(x, np.float64) for x in (g, *args))
     v, w, c = v[:, None, None, :], w[..., None, None], c[..., None]
     pre = u[..., None] + w * v  # [K, H, N, M]
     s = 1 / (1 + np.exp(-pre))
@@ -63,7 +63,7 @@ def assert_right(kernel, args):
 
     expected = written_out(*args)
     np.testing.assert_allclose(jax.jit(sums)(*args), expected, atol=2e-6 * abs(expected).max())
-    for found, reference in zip(gradients(sums, g, args), gradients_written_out(*args, g), strict=True):
+    for found, reference in zip(gradients(sums, g, args), gradients_written_out(g, args), strict=True):
         np.testing.assert_allclose(found, reference, atol=2e-6 * abs(reference).max())
 
 
