@@ -146,7 +146,7 @@ def _shape_of_batches(mesh: Mesh, schedule: Schedule, data: Transitions, members
 
 
 def compile_program(jitted: Any, *args: Any) -> jax.stages.Compiled:
-    """With the options of this platform."""
+    """As training does: with this platform's `OPTIONS`."""
     lowered, options = jitted.lower(*args), OPTIONS.get(jax.default_backend(), {})
     try:
         return lowered.compile(compiler_options=options)
