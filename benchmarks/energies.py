@@ -24,7 +24,7 @@ from jaxtyping import Array, Float
 from acf.nn.pairwise import pairwise_sum
 from acf.study.bench import describe_device
 from acf.terminal import console, table
-from acf.training.program import compile_program
+from acf.training.program import compile_program, memory_of
 
 BLOCK = 2**20  # numbers in a block of pairs: four megabytes
 
@@ -35,7 +35,7 @@ class Args:
     K: int = 6
     H: int = 256
     steepness: float = 4.0
-    """Largest |w|. After training it was 3 to 5 in most networks, with latents within (-1, 1); at first about 1."""
+    """Largest |w|. After training it was 3 to 5 in most networks, with latents within (-1, 1); at first below 1."""
     rounds: int = 9
     out: Path | None = None
 
@@ -81,12 +81,6 @@ def compiled(way: Callable[..., Array], given: list[Array]) -> Any:
     return compile_program(jax.jit(value_and_gradients), *given)
 
 
-def mebibytes(program: Any) -> float:
-    """Of one member: arguments, results and everything between."""
-    found = program.memory_analysis()
-    return (found.temp_size_in_bytes + found.argument_size_in_bytes + found.output_size_in_bytes) / 2**20
-
-
 def milliseconds(program: Any, given: list[Array]) -> float:
     began = time.perf_counter()
     jax.block_until_ready(program(*given))
@@ -98,7 +92,7 @@ def main(args: Args) -> None:
     programs = {name: compiled(way, given) for name, way in ways().items()}
     turns = [{name: milliseconds(program, given) for name, program in programs.items()} for _ in range(args.rounds + 1)]
     found = {
-        name: {"ms": median(turn[name] for turn in turns[1:]), "mib": mebibytes(program)}
+        name: {"ms": median(turn[name] for turn in turns[1:]), "mib": memory_of(program) / 2**20}
         for name, program in programs.items()
     }
     title = f"energies of all pairs, N = {args.N}, K = {args.K}, H = {args.H}"

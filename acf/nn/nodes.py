@@ -3,8 +3,8 @@
 For a transition i, the energy `E_k(·, a^i, z^i)` is a smooth function of one number. A polynomial through its values at
 Chebyshev's points of the batch's range agrees with it to rounding if there are enough of them, and how many are enough
 follows from how steep the network is, `|w| r` with r half the range: SiLU's nearest poles are at ±iπ, so the error
-falls by the factor `y + √(1 + y²)`, `y = π / (|w| r)`, with each node. In place of N² pairs with H hidden units each
-there are N times so many nodes with them, and a product of N² without.
+falls by the factor `y + √(1 + y²)`, `y = π / (|w| r)`, with each node. Hidden units are then computed for N times so
+many nodes instead of N² pairs; what is left of N² is a product without them.
 """
 
 from typing import NamedTuple

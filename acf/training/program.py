@@ -73,7 +73,7 @@ class Program:
             chunk = population.make_chunk(learner, schedule, self._mesh, streamed)
             state = _shape_of_state(self._mesh, learner, self._given[0][0])
             self._chunk = compile_program(chunk, state, *self._given[0], feed, jnp.int32(first))
-            needed = _memory_of(self._chunk)
+            needed = memory_of(self._chunk)
             if needed <= memory():
                 break
         else:
@@ -124,6 +124,27 @@ def memory() -> int:
     return stats["bytes_limit"] if stats else os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
+def compile_program(jitted: Any, *args: Any) -> jax.stages.Compiled:
+    """As training does: with this platform's `OPTIONS`."""
+    lowered, options = jitted.lower(*args), OPTIONS.get(jax.default_backend(), {})
+    try:
+        return lowered.compile(compiler_options=options)
+    except Exception as error:
+        if not any(option in str(error) for option in options):
+            raise
+        return lowered.compile()  # this XLA does not know the option
+
+
+def memory_of(compiled: jax.stages.Compiled) -> int:
+    """Bytes a device needs for arguments, results and everything between."""
+    found = compiled.memory_analysis()
+    if found is None:
+        return 0
+    return (
+        found.temp_size_in_bytes + found.argument_size_in_bytes + found.output_size_in_bytes - found.alias_size_in_bytes
+    )
+
+
 def _cut(members: Any, size: int) -> list[Any]:
     starts = range(0, len(jax.tree.leaves(members)[0]), size)
     return [jax.tree.map(lambda leaf, start=start: leaf[start : start + size], members) for start in starts]
@@ -143,24 +164,3 @@ def _shape_of_batches(mesh: Mesh, schedule: Schedule, data: Transitions, members
     frames = jax.ShapeDtypeStruct((*rows, *data.frame_shape), jnp.uint8, sharding=population.by_member(mesh))
     actions = jax.ShapeDtypeStruct(rows, data.action.dtype, sharding=population.by_member(mesh))
     return Batches(frames, actions, frames)  # pyright: ignore[reportArgumentType] (shapes, not arrays)
-
-
-def compile_program(jitted: Any, *args: Any) -> jax.stages.Compiled:
-    """As training does: with this platform's `OPTIONS`."""
-    lowered, options = jitted.lower(*args), OPTIONS.get(jax.default_backend(), {})
-    try:
-        return lowered.compile(compiler_options=options)
-    except Exception as error:
-        if not any(option in str(error) for option in options):
-            raise
-        return lowered.compile()  # this XLA does not know the option
-
-
-def _memory_of(compiled: jax.stages.Compiled) -> int:
-    """Bytes a device needs for arguments, results and everything between."""
-    found = compiled.memory_analysis()
-    if found is None:
-        return 0
-    return (
-        found.temp_size_in_bytes + found.argument_size_in_bytes + found.output_size_in_bytes - found.alias_size_in_bytes
-    )

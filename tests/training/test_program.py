@@ -25,7 +25,7 @@ def train(lamp, tmp_path):
 def stream_everything(patch):
     """As on a device with hardly any memory, and programs that need none."""
     patch.setattr(program, "memory", lambda: 1000)
-    patch.setattr(program, "_memory_of", lambda compiled: 0)
+    patch.setattr(program, "memory_of", lambda compiled: 0)
 
 
 def test_streamed_data_gives_the_same_numbers(train, monkeypatch, capsys):
@@ -65,7 +65,7 @@ def test_groups_take_turns(train, monkeypatch, capsys):
     needed = iter([4, 2, 1])
     with monkeypatch.context() as patch:
         patch.setattr(program, "memory", lambda: 10**15)
-        patch.setattr(program, "_memory_of", lambda compiled: next(needed) * 10**15)
+        patch.setattr(program, "memory_of", lambda compiled: next(needed) * 10**15)
         run = train("turns")
     assert "4 members do not fit in memory at once: they train 1 at a time" in capsys.readouterr().err
     whole = train("whole")
@@ -78,7 +78,7 @@ def test_groups_take_turns(train, monkeypatch, capsys):
 
 def test_one_member_too_large(train, monkeypatch):
     monkeypatch.setattr(program, "memory", lambda: 2**30)
-    monkeypatch.setattr(program, "_memory_of", lambda compiled: 3 * 2**30)
+    monkeypatch.setattr(program, "memory_of", lambda compiled: 3 * 2**30)
     with pytest.raises(AcfError, match=r"one member needs 3\.0 GiB and the device has 1\.0: use a smaller batch"):
         train("run")
 
