@@ -1,7 +1,7 @@
 """The energies of every pair of a batch, forward and backward: what each way to compute them takes of time and memory.
 
-Ways: `all pairs`, a block of them at a time, kept here to compare with; and those of `acf.nn.pairwise`, which is plain
-JAX at a few nodes and, on a GPU, the kernels. Compiled as in training, timed in turns; memory is XLA's own account.
+Ways, those of `acf.nn.pairwise`: all pairs, a block of them at a time; a few nodes; and, on a GPU, the kernels.
+Compiled as in training, timed in turns; memory is XLA's own account.
 
 python benchmarks/energies.py                       # the paper's Taxi
 python benchmarks/energies.py --N 1024 --K 32       # a large batch of many factors
@@ -11,7 +11,6 @@ import json
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -19,14 +18,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import tyro
-from jaxtyping import Array, Float
+from jaxtyping import Array
 
-from acf.nn.pairwise import pairwise_sum
+from acf.nn import pairwise_blocks, pairwise_nodes, pairwise_pallas
 from acf.study.bench import describe_device
 from acf.terminal import console, table
 from acf.training.program import compile_program, memory_of
-
-BLOCK = 2**20  # numbers in a block of pairs: four megabytes
 
 
 @dataclass(frozen=True)
@@ -40,28 +37,10 @@ class Args:
     out: Path | None = None
 
 
-def all_pairs(
-    u: Float[Array, "K H N"], v: Float[Array, "K M"], w: Float[Array, "K H"], c: Float[Array, "K H N"]
-) -> Float[Array, "N M"]:
-    """Rows in blocks that stay in cache, recomputed in the backward pass."""
-
-    @jax.checkpoint
-    def one_factor(total: Float[Array, " M"], factor: tuple[Array, Array, Array, Array]) -> tuple[Array, None]:
-        u, v, w, c = factor
-        return total + jax.nn.silu(u + v[:, None] * w) @ c, None
-
-    def one_row(row: tuple[Float[Array, "K H"], Float[Array, "K H"]]) -> Float[Array, " M"]:
-        u, c = row
-        return jax.lax.scan(one_factor, jnp.zeros(v.shape[1], v.dtype), (u, v, w, c))[0]
-
-    rows = max(1, BLOCK // (v.shape[1] * w.shape[1]))
-    return jax.lax.map(one_row, (u.transpose(2, 0, 1), c.transpose(2, 0, 1)), batch_size=rows)
-
-
 def ways() -> dict[str, Callable[..., Array]]:
-    found: dict[str, Callable[..., Array]] = {"all pairs": all_pairs, "plain JAX": partial(pairwise_sum, kernel="xla")}
+    found = {"all pairs": pairwise_blocks.pairwise_sum, "nodes": pairwise_nodes.pairwise_sum}
     if jax.default_backend() == "gpu":
-        found["kernels"] = partial(pairwise_sum, kernel="pallas")
+        found["kernels"] = pairwise_pallas.pairwise_sum
     return found
 
 

@@ -1,7 +1,7 @@
 """What XLA makes of the kernels for an H200, without one: registers, spilled bytes and how much arithmetic.
 
-In an environment of its own, with what JAX needs for CUDA 13 (none of it asks for a GPU):
-pip install . jax==0.11.2 jax-cuda13-plugin==0.11.2 jax-cuda13-pjrt==0.11.2 nvidia-cuda-nvcc
+`targets.py` says what it needs.
+
 python benchmarks/instructions.py
 """
 
@@ -12,35 +12,17 @@ import tempfile
 from pathlib import Path
 
 FOLDER = tempfile.TemporaryDirectory()
-DUMP = f"--xla_dump_to={FOLDER.name} --xla_dump_emitter_re=.* --xla_gpu_dump_llvmir"
-os.environ |= {
-    "XLA_FLAGS": f"{DUMP} --xla_gpu_autotune_level=0",
-    "JAX_PLATFORMS": "cpu",
-    "JAX_SKIP_CUDA_CONSTRAINTS_CHECK": "1",  # else cuDNN is asked for
-}
+os.environ["XLA_FLAGS"] = f"--xla_dump_to={FOLDER.name} --xla_dump_emitter_re=.* --xla_gpu_dump_llvmir"
+
+from targets import TARGETS, mesh_of  # isort: skip  # noqa: E402  (before JAX)
 
 import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
-from jax.experimental import topologies  # noqa: E402
 
 from acf.nn import down_pallas, pairwise_pallas  # noqa: E402
 from acf.nn.blocks import ResidualWeights, Weights  # noqa: E402
 from acf.terminal import console, table  # noqa: E402
 
-H200 = """
-gpu_device_info {
-  threads_per_block_limit: 1024 threads_per_warp: 32 threads_per_core_limit: 2048 core_count: 132 fpus_per_core: 128
-  shared_memory_per_block: 49152 shared_memory_per_block_optin: 232448 shared_memory_per_core: 233472
-  registers_per_core_limit: 65536 registers_per_block_limit: 65536
-  block_dim_limit_x: 2147483647 block_dim_limit_y: 65535 block_dim_limit_z: 65535
-  memory_bandwidth: 4800000000000 l2_cache_size: 52428800 clock_rate_ghz: 1.98 device_memory_size: 149929347584
-  cuda_compute_capability { major: 9 }
-}
-platform_name: "CUDA"
-dnn_version_info { major: 9 minor: 7 }
-runtime_version { major: 13 }
-device_description_str: "NVIDIA H200"
-"""
 ARITHMETIC = {
     "fma": r"\bfma\.",
     "mul, add": r"\b(?:mul|add|sub)(?:\.rn)?\.f32",
@@ -51,10 +33,8 @@ MEMBERS = 5
 
 def compile_kernels() -> None:
     """A step's kernels with the paper's network, on Taxi: of the encoder, and of the energies."""
-    (device,) = topologies.get_topology_desc("1x1x1", "cuda", topology="1x1x1", target_config=H200).devices
-    mesh = jax.sharding.Mesh([device], ("x",))
+    mesh = mesh_of(TARGETS["H200"])
     here = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
-    jax.default_backend = lambda: "gpu"  # else the kernels are interpreted
 
     def shape(*size: int, dtype=jnp.float32):
         return jax.ShapeDtypeStruct((MEMBERS, *size), dtype, sharding=here)

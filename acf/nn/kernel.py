@@ -14,8 +14,8 @@ def chosen(kernel: Kernel) -> Literal["xla", "pallas"]:
     """`auto` is Pallas where there is an NVIDIA GPU that can run it."""
     if kernel != "auto":
         return kernel
-    capability = getattr(jax.local_devices()[0], "compute_capability", "0")
-    return "pallas" if float(capability) >= 8 else "xla"
+    capability = getattr(jax.local_devices()[0], "compute_capability", "")  # NVIDIA's is "9.0", AMD's "gfx942"
+    return "pallas" if capability[:1].isdigit() and float(capability) >= 8 else "xla"
 
 
 def fast_reciprocal(x: Float[Array, "..."]) -> Float[Array, "..."]:

@@ -134,7 +134,9 @@ def describe_device() -> dict[str, str]:
 
 
 def bench(domains: tuple[str, ...], methods: tuple[str, ...], preset: str, members: tuple[int, ...]) -> dict[str, Any]:
-    """Every domain with every method and population. For ACF beside its floor, on a GPU, and the parts of a step."""
+    """Every domain with every method and population. For ACF the parts of a step too, and its floor where there are
+    kernels: they are what it is the floor of, and what the rates are measured with.
+    """
     data = {domain: collect_for_bench(domain) for domain in domains}
     sizes = [(domain, method, P) for domain in domains for method in methods for P in members]
     whole = [make_case(domain, preset, P, data=data[domain], method=method) for domain, method, P in sizes]
@@ -144,7 +146,7 @@ def bench(domains: tuple[str, ...], methods: tuple[str, ...], preset: str, membe
     timings = time_cases([*whole, *pieces])
     rows = [timing.to_json() for timing in timings]
     report: dict[str, Any] = {"device": describe_device(), "preset": preset, "rows": rows}
-    if jax.default_backend() == "gpu":
+    if chosen("auto") == "pallas":
         rates = measure_rates()
         report["rates"] = rates._asdict()
         for case, row in zip(whole, rows, strict=False):

@@ -1,8 +1,8 @@
-"""`pairwise_sum` in plain JAX, for any platform: at a few nodes (`acf.nn.nodes`) instead of all pairs.
+"""`pairwise_sum` in plain JAX for a CPU: at a few nodes (`acf.nn.nodes`) instead of all pairs.
 
 Some nodes of one factor are computed at a time, and again in the backward pass: they stay in cache, and beside the
-arguments memory grows with N·H, and with N·M for what belongs to every pair. On a CPU it is made for programs compiled
-with the trainer's options (`acf.training.program`): with XLA's default ones its sums are ten times slower.
+arguments memory grows with N·H, and with N·M for what belongs to every pair. It is made for programs compiled with the
+trainer's options (`acf.training.program`): with XLA's default ones its sums are ten times slower.
 """
 
 import jax
@@ -70,4 +70,4 @@ def _some(nodes: Nodes, n: Int[Array, ""]) -> tuple[Float[Array, "STEP 1 1"], Fl
 
 
 def _product(a: Float[Array, "m k"], b: Float[Array, "k n"]) -> Float[Array, "m n"]:
-    return jnp.matmul(a, b, precision="highest")  # float32 on a GPU too
+    return jnp.matmul(a, b, precision="highest")  # float32 wherever it runs
