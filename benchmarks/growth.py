@@ -73,8 +73,8 @@ def main(args: Args) -> None:
     found: dict[str, list[dict[str, float]]] = {}
     for axis, value in points:
         timing = timings[tuple((DEFAULT | {axis: value}).values())]
-        rows.add_row(axis, f"{value:,}", f"{timing.member_ms:.3f}", f"{timing.memory_mib / args.members:.0f}")
-        found.setdefault(axis, []).append({"at": value, "member_ms": timing.member_ms, "mib": timing.memory_mib})
+        rows.add_row(axis, f"{value:,}", f"{timing.member_ms:.3f}", f"{timing.member_mib:.0f}")
+        found.setdefault(axis, []).append({"at": value, "member_ms": timing.member_ms, "mib": timing.member_mib})
     console.print(rows)
     args.out.mkdir(parents=True, exist_ok=True)
     about = bench.describe_device() | {"members": args.members, "default": DEFAULT}

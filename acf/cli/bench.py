@@ -29,7 +29,6 @@ class Bench:
         from acf.methods import get
         from acf.study import bench
         from acf.terminal import console, status, table
-        from acf.training.compiled import keep_compiled_programs
         from acf.training.presets import default_preset
 
         if not self.members or min(self.members) < 1:
@@ -38,7 +37,6 @@ class Bench:
             make(domain)  # a wrong name is found before anything is compiled
         for method in self.methods:
             get(method)
-        keep_compiled_programs()
         preset = self.preset or default_preset()
         with status("compiling and timing"):
             report = bench.bench(self.domains, self.methods, preset, self.members)
@@ -51,7 +49,8 @@ class Bench:
         for row in report["rows"]:
             cells = [f"{row[name]:.{digits}f}" for name, digits in (("compile_s", 1), ("step_ms", 3), ("member_ms", 4))]
             memory = f"{row['member_mib']:.0f}" if "member_mib" in row else ""
-            ratio = f"{row['member_ms'] / row['floor']['total_ms']:.1f}" if "floor" in row else ""
+            # The floor is one device's, which trains a share of the members.
+            ratio = f"{row['devices'] * row['member_ms'] / row['floor']['total_ms']:.1f}" if "floor" in row else ""
             rows.add_row(row["name"], str(row["members"]), *cells, memory, *([ratio] * floors))
         console.print(rows)
         if self.out:

@@ -41,16 +41,17 @@ class Run:
         from acf.data import collect
         from acf.domains import make
         from acf.files import exclusive_lock
-        from acf.methods import get
         from acf.terminal import counting
         from acf.training import RunDir, train
-        from acf.training.presets import default_preset, get_preset
+        from acf.training.config import settle
+        from acf.training.presets import default_preset
+        from acf.training.train import check_place
 
-        name = self.preset or default_preset()
-        make(self.domain)  # a wrong name is found before anything is written
-        get(self.method)
-        preset = get_preset(name, self.method, self.domain)
+        name, seeds = self.preset or default_preset(), range(self.seed, self.seed + self.seeds)
+        make(self.domain)  # what is wrong is found before anything is written
+        preset, _ = settle(self.method, name, self.domain, seeds, self.hparams, self.epochs)
         out = self.out or Path("runs") / f"{self.domain}-{self.method}-{Path(name).stem}"
+        check_place(RunDir(out))
         with exclusive_lock(out), counting(f"collecting {self.domain}") as progress, took("collecting"):
             collect(
                 self.domain,
@@ -66,7 +67,7 @@ class Run:
                 out,
                 method=self.method,
                 preset=name,
-                seeds=range(self.seed, self.seed + self.seeds),
+                seeds=seeds,
                 hparams=self.hparams,
                 epochs=self.epochs,
                 kernel=self.kernel,

@@ -30,7 +30,7 @@ class Train:
     hparams: dict[str, float] = field(default_factory=dict)
     """Hyperparameters that differ from the preset: --hparams lr 1e-3 noise 0.05"""
     bf16: bool | None = None
-    """Encoder arithmetic in bfloat16 [default: on with a GPU]."""
+    """Encoder arithmetic in bfloat16 [default: on with a GPU that is fast in it]."""
     kernel: Literal["auto", "xla", "pallas"] = "auto"
     """pallas: the GPU kernels; xla: plain JAX; auto: the kernels where there is a GPU for them."""
     noop: int | None = None

@@ -14,8 +14,13 @@ def chosen(kernel: Kernel) -> Literal["xla", "pallas"]:
     """`auto` is Pallas where there is an NVIDIA GPU that can run it."""
     if kernel != "auto":
         return kernel
-    capability = getattr(jax.local_devices()[0], "compute_capability", "")  # NVIDIA's is "9.0", AMD's "gfx942"
-    return "pallas" if capability[:1].isdigit() and float(capability) >= 8 else "xla"
+    return "pallas" if nvidia_capability() >= 8 else "xla"
+
+
+def nvidia_capability() -> float:
+    """Of this host's GPU, 9.0 for an H200; 0 where there is none of NVIDIA's."""
+    capability = getattr(jax.local_devices()[0], "compute_capability", "")
+    return float(capability) if capability[:1].isdigit() else 0.0  # AMD's are names: "gfx942"
 
 
 def fast_reciprocal(x: Float[Array, "..."]) -> Float[Array, "..."]:

@@ -6,16 +6,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 
 from acf.data.transitions import Transitions
 from acf.errors import AcfError
+from acf.methods import get
 from acf.methods.base import Method, Spec
-from acf.nn.kernel import Kernel
+from acf.nn.kernel import Kernel, nvidia_capability
 from acf.training.population import Schedule
-from acf.training.presets import Preset
+from acf.training.presets import Preset, default_preset, get_preset
 
 FORMAT = 1
 TEST_FRACTION = 0.1  # of the episodes: kept from training, for evaluation
@@ -57,6 +58,38 @@ class Config:
         return Config(spec=spec, members=members, **rest)
 
 
+class Settings(NamedTuple):
+    """What can be settled before there is any data."""
+
+    preset: Preset
+    members: tuple[Member, ...]
+
+
+def settle(
+    method: str,
+    preset: str | None,
+    domain: str | None,
+    seeds: Sequence[int],
+    hparams: dict[str, float] | Sequence[dict[str, float]],
+    epochs: int | None,
+) -> Settings:
+    """The preset with what was asked instead of its own; all of it checked."""
+    chosen = get_preset(preset or default_preset(), method, domain)
+    chosen = chosen if epochs is None else dataclasses.replace(chosen, epochs=epochs)
+    overrides = [hparams] * len(seeds) if isinstance(hparams, dict) else list(hparams)
+    if not seeds:
+        raise AcfError("expected at least one seed")
+    if len(overrides) != len(seeds):
+        raise AcfError(f"expected one set of hyperparameters a seed, got {len(overrides)} for {len(seeds)} seeds")
+    for seed in seeds:
+        if not 0 <= seed < 2**31:
+            raise AcfError(f"expected seeds from 0 to 2^31 - 1, got {seed}")
+    if chosen.epochs < 1 or chosen.batch_size < 2:
+        raise AcfError(f"expected epochs >= 1 and batch_size >= 2, got {chosen.epochs} and {chosen.batch_size}")
+    every = [dataclasses.asdict(make_hparams(get(method), chosen.hparams | own)) for own in overrides]
+    return Settings(chosen, tuple(Member(int(seed), own) for seed, own in zip(seeds, every, strict=True)))
+
+
 def make_hparams(method: Method, values: dict[str, float]) -> Any:
     """The method's hyperparameters with these values, every name checked."""
     known = [field.name for field in dataclasses.fields(method.hparams)]
@@ -90,10 +123,15 @@ def make_spec(
         latents=latents if latents is not None else len(data.factor_names),
         depth=preset.depth,
         hidden=preset.hidden,
-        bf16=bf16 if bf16 is not None else jax.default_backend() == "gpu",
+        bf16=_fast_in_bf16() if bf16 is None else bf16,
         kernel=kernel,
         decoder=any(own.get("recons", 1.0) != 0 for own in members),
     )
+
+
+def _fast_in_bf16() -> bool:
+    """NVIDIA's GPUs before 8.0 have no units for it."""
+    return jax.default_backend() == "gpu" and not 0 < nvidia_capability() < 8
 
 
 def differences(old: Config, new: Config) -> list[str]:
@@ -126,13 +164,8 @@ def differing(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
 
 
 def check_trainable(config: Config, train: Transitions) -> None:
-    for member in config.members:
-        if not 0 <= member.seed < 2**31:
-            raise AcfError(f"expected seeds from 0 to 2^31 - 1, got {member.seed}")
     if config.spec.latents < 1:
         raise AcfError(f"expected at least one latent, got {config.spec.latents}")
-    if config.epochs < 1 or config.batch_size < 2:
-        raise AcfError(f"expected epochs >= 1 and batch_size >= 2, got {config.epochs} and {config.batch_size}")
     if len(train) < config.batch_size:
         raise AcfError(
             f"the training part of the data has {len(train)} transitions, "

@@ -163,6 +163,10 @@ def by_member(mesh: Mesh) -> NamedSharding:
     return NamedSharding(mesh, PartitionSpec("members"))
 
 
+def on_every_device(mesh: Mesh) -> NamedSharding:
+    return NamedSharding(mesh, PartitionSpec())
+
+
 def place(mesh: Mesh, stacked: Any) -> Any:
     """Put what is stacked by member on the device of its member."""
     return jax.device_put(stacked, by_member(mesh))
@@ -170,7 +174,7 @@ def place(mesh: Mesh, stacked: Any) -> Any:
 
 def place_shared(mesh: Mesh, shared: Any) -> Any:
     """Put it on every device."""
-    return jax.device_put(shared, NamedSharding(mesh, PartitionSpec()))
+    return jax.device_put(shared, on_every_device(mesh))
 
 
 def stack(hparams: list[Any]) -> Any:

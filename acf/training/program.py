@@ -3,12 +3,14 @@
 import os
 from collections.abc import Sequence
 from functools import partial
+from itertools import product
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import Mesh
+from jax.sharding import Mesh, NamedSharding
 from jaxtyping import Array, Int
 
 from acf.data.transitions import Transitions
@@ -50,8 +52,8 @@ class Program:
     """Holds the state of all members on the devices and takes them through one chunk after the other.
 
     All members train at once where they fit in the devices' memory, and otherwise in equal groups that take turns.
-    Data that fills more than half of the memory is streamed. It is compiled when it is made, and then given the state
-    to `begin` with.
+    Data that fills more than half of the memory, or beside which not even one member fits, is streamed. It is compiled
+    when it is made, and then given the state to `begin` with.
     """
 
     def __init__(
@@ -63,28 +65,20 @@ class Program:
         hparams: Any,
         first: int = 0,
     ):
-        given, needed = (jnp.array(seeds), hparams), 0
-        streamed = data.frames.nbytes > memory() // 2
-        for size in (n for n in range(len(seeds), 0, -1) if len(seeds) % n == 0):
-            self._size, self._mesh = size, population.member_mesh(size)
-            self._given = [population.place(self._mesh, of_group) for of_group in _cut(given, size)]
-            self._arrays = None if streamed else _on_devices(self._mesh, data)
-            feed = _shape_of_batches(self._mesh, schedule, data, size) if self._arrays is None else self._arrays
-            chunk = population.make_chunk(learner, schedule, self._mesh, streamed)
-            state = _shape_of_state(self._mesh, learner, self._given[0][0])
-            self._chunk = compile_program(chunk, state, *self._given[0], feed, jnp.int32(first))
-            needed = memory_of(self._chunk)
-            if needed <= memory():
-                break
+        given = (jnp.array(seeds), hparams)
+        fit = _fit(learner, schedule, data, given)
+        self._chunk, self._mesh, self._size, self.streamed = fit.chunk, fit.mesh, fit.size, fit.streamed
+        self.memory = fit.needed - (0 if fit.streamed else data.frames.nbytes)
+        """Bytes of a device, the data apart."""
+        self.devices = fit.mesh.size
+        self.at_once = fit.size // fit.mesh.size
+        """Members that a device trains at the same time."""
+        self._given = [population.place(fit.mesh, of_group) for of_group in _cut(given, fit.size)]
+        self._arrays = self._stream = None
+        if fit.streamed:
+            self._stream = Stream(data, schedule, fit.mesh, [seeds for seeds, _ in self._given], first)
         else:
-            raise AcfError(
-                f"one member needs {needed / 2**30:.1f} GiB and the device has {memory() / 2**30:.1f}: "
-                "use a smaller batch or network"
-            )
-        self.memory = needed - (0 if streamed else data.frames.nbytes)
-        """Bytes of a device that the members of a group need together, the data apart."""
-        seeds_of = [of_group[0] for of_group in self._given]
-        self._stream = Stream(data, schedule, self._mesh, seeds_of, first) if streamed else None
+            self._arrays = population.place_shared(fit.mesh, jax.tree.map(jnp.asarray, _arrays(data)))
 
     def begin(self, state: State) -> None:
         """Of all members, at the step that comes first."""
@@ -94,10 +88,6 @@ class Program:
     @property
     def groups(self) -> int:
         return len(self._given)
-
-    @property
-    def streamed(self) -> bool:
-        return self._stream is not None
 
     def start(self, first: int) -> "Chunk":
         """Send every member through the chunk that begins at step `first`, without waiting for it."""
@@ -118,10 +108,71 @@ class Program:
             self._stream.close()
 
 
+class _Fit(NamedTuple):
+    """A chunk's program, compiled for `size` members at a time."""
+
+    chunk: jax.stages.Compiled
+    mesh: Mesh
+    size: int
+    streamed: bool
+    needed: int  # bytes of a device
+
+
+def _fit(learner: Learner, schedule: Schedule, data: Transitions, given: tuple[Int[Array, " P"], Any]) -> _Fit:
+    """The first that fits: all members at once, then ever smaller groups; with the data in memory, then streamed."""
+    members, available = len(given[0]), memory()
+    sizes = [n for n in range(members, 0, -1) if members % n == 0]
+    ways = (False, True) if data.frames.nbytes <= available // 2 else (True,)
+    needed = 0
+    for streamed, size in product(ways, sizes):
+        fit = _compile(learner, schedule, data, given, size, streamed)
+        if fit.needed <= available:
+            return fit
+        needed = fit.needed
+    raise AcfError(
+        f"one member needs {needed / 2**30:.1f} GiB and the device has {available / 2**30:.1f}: "
+        "use a smaller batch or network"
+    )
+
+
+def _compile(
+    learner: Learner,
+    schedule: Schedule,
+    data: Transitions,
+    given: tuple[Int[Array, " P"], Any],
+    size: int,
+    streamed: bool,
+) -> _Fit:
+    mesh, (own, *others) = population.member_mesh(size), _cut(given, size)
+    by_member = partial(_shapes, population.by_member(mesh))
+    state = by_member(jax.eval_shape(partial(population.init, learner), own[0]))
+    if streamed:
+        feed = by_member(_batches(schedule, data, size))
+    else:
+        feed = _shapes(population.on_every_device(mesh), _arrays(data))
+    chunk = population.make_chunk(learner, schedule, mesh, streamed)
+    compiled = compile_program(chunk, state, *by_member(own), feed, jnp.int32(0))
+    # Beside the program: the other groups' states and, where the data is streamed, the next two chunks' batches.
+    beside = len(others) * _bytes(state) + (2 * _bytes(feed) if streamed else 0)
+    return _Fit(compiled, mesh, size, streamed, memory_of(compiled) + beside // mesh.size)
+
+
 def memory() -> int:
     """Bytes that one of this host's devices has."""
-    stats = jax.local_devices()[0].memory_stats()
-    return stats["bytes_limit"] if stats else os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    stats = jax.local_devices()[0].memory_stats() or {}
+    return stats.get("bytes_limit") or _host_memory(Path("/"))
+
+
+def _host_memory(root: Path) -> int:
+    """Of the machine, or what a container or scheduler leaves to this process (Linux' control groups)."""
+    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    groups, own = root / "sys/fs/cgroup", root / "proc/self/cgroup"
+    name = own.read_text().strip().rpartition("::/")[2] if own.exists() else ""
+    for group in (groups / name, *(groups / name).parents):
+        file = group / "memory.max"
+        if file.exists() and file.read_text().strip().isdigit():  # else "max"
+            limits.append(int(file.read_text()))
+    return min(limits)
 
 
 def compile_program(jitted: Any, *args: Any) -> jax.stages.Compiled:
@@ -150,17 +201,21 @@ def _cut(members: Any, size: int) -> list[Any]:
     return [jax.tree.map(lambda leaf, start=start: leaf[start : start + size], members) for start in starts]
 
 
-def _on_devices(mesh: Mesh, data: Transitions) -> Arrays:
-    return population.place_shared(mesh, Arrays(*map(jnp.asarray, (data.frames, data.i, data.action, data.j))))
+def _arrays(data: Transitions) -> Arrays:
+    return Arrays._make((data.frames, data.i, data.action, data.j))
 
 
-def _shape_of_state(mesh: Mesh, learner: Learner, seeds: Int[Array, " P"]) -> Any:
-    shapes, sharding = jax.eval_shape(partial(population.init, learner), seeds), population.by_member(mesh)
+def _shapes(sharding: NamedSharding, tree: Any) -> Any:
+    """Of its arrays, and where they will lie."""
+    shapes = jax.eval_shape(lambda tree: tree, tree)
     return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=sharding), shapes)
 
 
-def _shape_of_batches(mesh: Mesh, schedule: Schedule, data: Transitions, members: int) -> Any:
+def _batches(schedule: Schedule, data: Transitions, members: int) -> Any:
     rows = (members, schedule.chunk * schedule.batch_size)
-    frames = jax.ShapeDtypeStruct((*rows, *data.frame_shape), jnp.uint8, sharding=population.by_member(mesh))
-    actions = jax.ShapeDtypeStruct(rows, data.action.dtype, sharding=population.by_member(mesh))
-    return Batches(frames, actions, frames)  # pyright: ignore[reportArgumentType] (shapes, not arrays)
+    frames = jax.ShapeDtypeStruct((*rows, *data.frame_shape), jnp.uint8)
+    return Batches(frames, jax.ShapeDtypeStruct(rows, data.action.dtype), frames)  # pyright: ignore[reportArgumentType]
+
+
+def _bytes(shapes: Any) -> int:
+    return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(shapes))

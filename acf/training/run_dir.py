@@ -1,7 +1,7 @@
 """The run directory: what lies where, and reading it back."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 
@@ -121,7 +121,9 @@ def load(run: str | Path, member: int = 0) -> Trained:
         raise AcfError(f"{run} has members 0 to {len(config.members) - 1}, got {member}")
     if not directory.is_finished(config):
         raise AcfError(f"{run} is not finished: run the same `acf train` or `acf run` command again to go on")
-    learner = _learner(config.method, config.spec)
+    # The kernels were asked for where it was trained; here there may be no GPU for them.
+    spec = replace(config.spec, kernel="auto") if config.spec.kernel == "pallas" else config.spec
+    learner = _learner(config.method, spec)
     key = jax.eval_shape(jax.random.key, 0)  # a real one would be made on the device, by a program to compile
     params, about = checkpoint.load(directory.model(member), jax.eval_shape(learner.init, key))
     return Trained(config, learner, params, about["seed"], about["diverged_at"])

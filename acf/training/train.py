@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from importlib import import_module
@@ -29,12 +29,11 @@ from acf.methods.base import Learner
 from acf.nn.kernel import Kernel
 from acf.training import checkpoint, population
 from acf.training.compiled import keep_compiled_programs
-from acf.training.config import Config, Member, check_trainable, differences, make_hparams, make_spec
+from acf.training.config import Config, check_trainable, differences, make_hparams, make_spec, settle
 from acf.training.flat import layout
 from acf.training.interrupt import Interrupted, wish_to_stop
 from acf.training.loggers import JsonLines, Logger, TensorBoard, Terms, WandB
 from acf.training.population import Schedule, State
-from acf.training.presets import default_preset, get_preset
 from acf.training.program import Program
 from acf.training.run_dir import RunDir
 from acf.training.view import View
@@ -76,11 +75,13 @@ def train(
     directory = RunDir(Path(out))
     given = data if isinstance(data, Transitions) else Transitions.open(data, noop=noop)
     given = given if noop is None else replace(given, noop=noop)
-    settings = {"hparams": hparams, "latents": latents, "epochs": epochs, "bf16": bf16, "kernel": kernel}
-    config = _configure(given, method, preset, seeds, **settings)
+    sizes, members = settle(method, preset, given.source.get("domain"), seeds, hparams, epochs)
+    own = [member.hparams for member in members]
+    spec = make_spec(given, sizes, own, latents=latents, bf16=bf16, kernel=kernel)
+    config = Config(method, spec, members, sizes.batch_size, sizes.epochs, data={})
     train_part, _ = directory.split(given)
     check_trainable(config, train_part)
-    _check_place(directory)
+    check_place(directory)
     with _disk_trouble(directory), exclusive_lock(directory.path):  # nothing is written before
         if isinstance(data, Transitions):
             given, where = _saved(given, directory), directory.data
@@ -108,7 +109,7 @@ def _disk_trouble(directory: RunDir) -> Iterator[None]:
         ) from error
 
 
-def _check_place(directory: RunDir) -> None:
+def check_place(directory: RunDir) -> None:
     """A directory of something else is not for a run."""
     if directory.config.exists() or not directory.path.is_dir():
         return
@@ -142,35 +143,6 @@ def _same_data(a: Transitions, b: Transitions) -> bool:
         and np.array_equal(a.episode[rows], b.episode[found])
         and (a.factors is None or b.factors is None or np.array_equal(a.factors[rows], b.factors[found]))
         and not rows_differ(a.frames, rows, b.frames, found).any()
-    )
-
-
-def _configure(
-    data: Transitions,
-    method: str,
-    preset: str | None,
-    seeds: Sequence[int],
-    *,
-    hparams: dict[str, float] | Sequence[dict[str, float]],
-    latents: int | None,
-    epochs: int | None,
-    bf16: bool | None,
-    kernel: Kernel,
-) -> Config:
-    chosen = get_preset(preset or default_preset(), method, data.source.get("domain"))
-    overrides = [hparams] * len(seeds) if isinstance(hparams, dict) else list(hparams)
-    if not seeds:
-        raise AcfError("expected at least one seed")
-    if len(overrides) != len(seeds):
-        raise AcfError(f"expected one set of hyperparameters a seed, got {len(overrides)} for {len(seeds)} seeds")
-    members = [asdict(make_hparams(get(method), chosen.hparams | own)) for own in overrides]
-    return Config(
-        method=method,
-        spec=make_spec(data, chosen, members, latents=latents, bf16=bf16, kernel=kernel),
-        members=tuple(Member(int(seed), own) for seed, own in zip(seeds, members, strict=True)),
-        batch_size=chosen.batch_size,
-        epochs=epochs if epochs is not None else chosen.epochs,
-        data={},
     )
 
 
@@ -217,6 +189,7 @@ def _train(
         program = Program(learner, schedule, data, seeds, hparams, progress.step)
         stack.enter_context(closing(program))
         program.begin(start.result())
+        del start, state  # the program holds the state now, and takes its memory for the next one
         library.result()  # a second thread would find it half imported
         for logger in _files(directory, config, progress.step):
             loggers.append(stack.enter_context(closing(logger)))
@@ -250,10 +223,13 @@ def _train(
 
 
 def _about(program: Program, members: int) -> Iterator[str]:
+    at_once, available = members // program.groups, len(jax.local_devices())
     if program.groups > 1:
-        yield f"{members} members do not fit in memory at once: they train {members // program.groups} at a time"
+        yield f"{members} members do not fit in memory at once: they train {at_once} at a time"
     if program.streamed:
-        yield "the data fills more than half of the device's memory: it is streamed"
+        yield "the data leaves too little of the device's memory to train in: it is streamed"
+    if program.devices < min(available, at_once):
+        yield f"{at_once} members train on {program.devices} of {available} devices: as many as share them equally"
 
 
 def _resume(directory: RunDir, learner: Learner, seeds: Sequence[int]) -> tuple[State | None, _Progress]:

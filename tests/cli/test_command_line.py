@@ -84,6 +84,9 @@ def test_error_is_one_line():
         (["report", "a", "a"], "expected different runs, got one twice: a, a"),
         (["run", "lamp", "--preset", "huge"], "unknown preset 'huge': expected one of quick, paper, sparse"),
         (["run", "lamp", "--method", "magic"], "unknown method 'magic': expected one of acf"),
+        (["run", "lamp", "--seeds", "0"], "expected at least one seed"),
+        (["run", "lamp", "--epochs", "0"], "expected epochs >= 1"),
+        (["run", "lamp", "--hparams", "speed", "1"], "acf has no hyperparameter speed: expected some of lr, "),
     ],
 )
 def test_errors(command, tmp_path, args, message):

@@ -89,6 +89,16 @@ def test_goes_on_after_an_interruption(command, tmp_path, monkeypatch):
     assert stopped == whole
 
 
+def test_a_directory_of_something_else(command, tmp_path):
+    """Nothing is collected into it."""
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "chapter.tex").write_text("mine")
+    code, out, err = command(*ARGS, "--out", "thesis")
+    assert (code, out) == (1, "")
+    assert err == "error: thesis is not for a run: it holds chapter.tex. Choose another --out.\n"
+    assert [path.name for path in (tmp_path / "thesis").iterdir()] == ["chapter.tex"]
+
+
 def test_directory_in_use(command, tmp_path):
     with exclusive_lock("run"):
         code, out, err = command(*ARGS, "--out", "run")

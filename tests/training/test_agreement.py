@@ -247,6 +247,13 @@ def test_load(train, lamp, tmp_path):
         with pytest.raises(AcfError, match=r"expected frames uint8\[N, 32, 32, 3\], got "):
             trained.encode(wrong)
 
+    # The kernels may have been asked for where it was trained; here there is no GPU for them.
+    there = json.loads((run / "config.json").read_text())
+    there["spec"] |= {"kernel": "pallas"}
+    (run / "config.json").write_text(json.dumps(there))
+    assert acf.load(run).config.spec.kernel == "pallas"
+    assert acf.load(run).learner is trained.learner
+
     (run / "members" / "0" / "model.safetensors").unlink()
     with pytest.raises(AcfError, match=r"is not finished: run the same `acf train` or `acf run` command again"):
         acf.load(run, 1)

@@ -1,6 +1,7 @@
 """Presets: the paper's table, and what differs from it."""
 
 import dataclasses
+from types import SimpleNamespace
 
 import pytest
 
@@ -95,6 +96,18 @@ def test_paper_of_the_baselines(method, domain):
 )
 def test_no_decoder_where_no_member_weighs_its_reconstruction(members, decoder):
     assert make_spec(collect("lamp", 20), Preset(), members).decoder == decoder
+
+
+@pytest.mark.parametrize(
+    ("backend", "capability", "bf16"),
+    [("cpu", None, False), ("gpu", "9.0", True), ("gpu", "7.5", False), ("gpu", "gfx942", True)],
+)
+def test_bfloat16_where_it_is_fast(monkeypatch, backend, capability, bf16):
+    data = collect("lamp", 20)
+    monkeypatch.setattr("jax.default_backend", lambda: backend)
+    monkeypatch.setattr("jax.local_devices", lambda: [SimpleNamespace(compute_capability=capability or "")])
+    assert make_spec(data, Preset(), []).bf16 == bf16
+    assert make_spec(data, Preset(), [], bf16=True).bf16
 
 
 @pytest.mark.parametrize("domain", TABLE)

@@ -1,12 +1,16 @@
 """Populations larger than memory take turns, data larger than memory is streamed, and the numbers stay the same."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from trained_runs import assert_same_tensors, metrics, model
 
 import acf
 from acf.errors import AcfError
+from acf.study import bench
 from acf.training import program
+from acf.training.config import make_hparams
+from acf.training.population import Schedule, stack
 from acf.training.stream import Stream
 
 pytestmark = pytest.mark.usefixtures("small")
@@ -23,9 +27,10 @@ def train(lamp, tmp_path):
 
 
 def stream_everything(patch):
-    """As on a device with hardly any memory, and programs that need none."""
+    """As on a device with hardly any memory, where everything but the data needs none."""
     patch.setattr(program, "memory", lambda: 1000)
     patch.setattr(program, "memory_of", lambda compiled: 0)
+    patch.setattr(program, "_bytes", lambda shapes: 0)
 
 
 def test_streamed_data_gives_the_same_numbers(train, monkeypatch, capsys):
@@ -64,7 +69,7 @@ def test_groups_take_turns(train, monkeypatch, capsys):
     """Four do not fit, nor do two: one at a time."""
     needed = iter([4, 2, 1])
     with monkeypatch.context() as patch:
-        patch.setattr(program, "memory", lambda: 10**15)
+        patch.setattr(program, "memory", lambda: 1.5e15)
         patch.setattr(program, "memory_of", lambda compiled: next(needed) * 10**15)
         run = train("turns")
     assert "4 members do not fit in memory at once: they train 1 at a time" in capsys.readouterr().err
@@ -76,17 +81,72 @@ def test_groups_take_turns(train, monkeypatch, capsys):
         np.testing.assert_allclose(row["mse"], expected["mse"], rtol=1e-3)
 
 
+def test_data_is_streamed_where_no_member_fits_beside_it(train, monkeypatch, capsys):
+    """It fills less than half of the memory; four, two and one member beside it more than the rest."""
+    needed = iter([4, 3, 2, 0])
+    with monkeypatch.context() as patch:
+        patch.setattr(program, "memory", lambda: 10**15)
+        patch.setattr(program, "memory_of", lambda compiled: next(needed) * 10**15)
+        run = train("streamed")
+    said = capsys.readouterr().err
+    assert "it is streamed" in said
+    assert "do not fit" not in said
+    for n in range(4):
+        assert_same_tensors(model(run, n), model(train("whole"), n), 0)
+
+
 def test_one_member_too_large(train, monkeypatch):
+    """Four, two, one; then all again with the data streamed."""
+    needed = iter([9, 8, 7, 6, 5, 3])
     monkeypatch.setattr(program, "memory", lambda: 2**30)
-    monkeypatch.setattr(program, "memory_of", lambda compiled: 3 * 2**30)
+    monkeypatch.setattr(program, "memory_of", lambda compiled: next(needed) * 2**30)
     with pytest.raises(AcfError, match=r"one member needs 3\.0 GiB and the device has 1\.0: use a smaller batch"):
         train("run")
 
 
+@pytest.mark.parametrize("size", [4, 2, 1])
+@pytest.mark.parametrize("streamed", [False, True])
+def test_what_lies_beside_a_program_counts(lamp, monkeypatch, size, streamed):
+    """The states of groups that wait for their turn and, where the data is streamed, the batches of two chunks."""
+    data, members = acf.Transitions.open(lamp), 4
+    case = bench.make_case("lamp", "quick", members, data=data, method="toy")
+    learner, schedule = case.method.bind(case.spec), Schedule(len(data), case.batch_size, 1)
+    given = jnp.arange(members), stack([make_hparams(case.method, case.hparams)] * members)
+    monkeypatch.setattr(program, "memory_of", lambda compiled: 0)
+    fit = program._compile(learner, schedule, data, given, size, streamed)
+    state = 4 * (3 * bench.parameters(case) + 2)  # weights and two moments, how many steps they had, diverged_at
+    batches = schedule.chunk * case.batch_size * (2 * data.frames[0].nbytes + data.action.itemsize)
+    assert fit.needed == (members - size) * state + (2 * size * batches if streamed else 0)
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({}, None),
+        ({"proc/self/cgroup": "0::/", "sys/fs/cgroup/memory.max": "1000"}, 1000),
+        ({"proc/self/cgroup": "0::/job/7", "sys/fs/cgroup/job/memory.max": "2000"}, 2000),
+        (
+            {
+                "proc/self/cgroup": "0::/job/7",
+                "sys/fs/cgroup/job/memory.max": "2000",
+                "sys/fs/cgroup/job/7/memory.max": "max",
+            },
+            2000,
+        ),
+        ({"proc/self/cgroup": "9:memory:/old"}, None),
+    ],
+)
+def test_a_container_has_less_memory_than_its_machine(tmp_path, files, expected):
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(content + "\n")
+    machine = program._host_memory(tmp_path / "none")
+    assert machine > 2**28
+    assert program._host_memory(tmp_path) == (expected or machine)
+
+
 def test_memory_is_counted(lamp):
     """More members need more, and a step needs more than the parameters alone."""
-    from acf.study import bench
-
     data = acf.Transitions.open(lamp)
     cases = [bench.make_case("lamp", "quick", P, data=data) for P in (1, 2)]
     one, two = (bench._make(case)[0].memory for case in cases)

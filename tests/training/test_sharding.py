@@ -29,10 +29,13 @@ def test_two_members_a_device(lamp, tmp_path):
     assert not COLLECTIVE.search(program)
 
 
-@pytest.mark.parametrize("members", [3, 8])
-def test_members_on_eight_devices(lamp, tmp_path, members):
+@pytest.mark.parametrize(("members", "devices", "used"), [(8, 8, 8), (3, 8, 3), (3, 2, 1)])
+def test_members_on_many_devices(lamp, tmp_path, members, devices, used):
+    """Where some are left idle that could have taken members, it says so."""
     args = ("train", lamp, "--out", tmp_path / "run", "--preset", "quick", "--method", "toy", "--seeds", members)
-    finish(start(*args, XLA_FLAGS=f"{DEVICES}8"))
+    said = finish(start(*args, XLA_FLAGS=f"{DEVICES}{devices}"))
+    assert ("members train on" in said) == (used < min(members, devices))
+    assert used in (members, devices) or f"{members} members train on {used} of {devices} devices" in said
     here = acf.train(lamp, tmp_path / "here", preset="quick", method="toy", seeds=range(members)).path
     for n in range(members):
         assert_same_tensors(model(tmp_path / "run", n), model(here, n), 1e-4)
