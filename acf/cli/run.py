@@ -43,13 +43,13 @@ class Run:
         from acf.files import exclusive_lock
         from acf.terminal import counting
         from acf.training import RunDir, train
-        from acf.training.config import settle
+        from acf.training.config import make_settings
         from acf.training.presets import default_preset
         from acf.training.train import check_place
 
         name, seeds = self.preset or default_preset(), range(self.seed, self.seed + self.seeds)
         make(self.domain)  # what is wrong is found before anything is written
-        preset, _ = settle(self.method, name, self.domain, seeds, self.hparams, self.epochs)
+        preset, _ = make_settings(self.method, name, self.domain, seeds, self.hparams, self.epochs)
         out = self.out or Path("runs") / f"{self.domain}-{self.method}-{Path(name).stem}"
         check_place(RunDir(out))
         with exclusive_lock(out), counting(f"collecting {self.domain}") as progress, took("collecting"):

@@ -59,13 +59,13 @@ class Config:
 
 
 class Settings(NamedTuple):
-    """What can be settled before there is any data."""
+    """Of a run, as far as they can be made and checked before there is any data."""
 
     preset: Preset
     members: tuple[Member, ...]
 
 
-def settle(
+def make_settings(
     method: str,
     preset: str | None,
     domain: str | None,
@@ -73,7 +73,7 @@ def settle(
     hparams: dict[str, float] | Sequence[dict[str, float]],
     epochs: int | None,
 ) -> Settings:
-    """The preset with what was asked instead of its own; all of it checked."""
+    """The preset, with what was asked in place of its own."""
     chosen = get_preset(preset or default_preset(), method, domain)
     chosen = chosen if epochs is None else dataclasses.replace(chosen, epochs=epochs)
     overrides = [hparams] * len(seeds) if isinstance(hparams, dict) else list(hparams)

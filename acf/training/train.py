@@ -29,7 +29,7 @@ from acf.methods.base import Learner
 from acf.nn.kernel import Kernel
 from acf.training import checkpoint, population
 from acf.training.compiled import keep_compiled_programs
-from acf.training.config import Config, check_trainable, differences, make_hparams, make_spec, settle
+from acf.training.config import Config, check_trainable, differences, make_hparams, make_settings, make_spec
 from acf.training.flat import layout
 from acf.training.interrupt import Interrupted, wish_to_stop
 from acf.training.loggers import JsonLines, Logger, TensorBoard, Terms, WandB
@@ -75,7 +75,7 @@ def train(
     directory = RunDir(Path(out))
     given = data if isinstance(data, Transitions) else Transitions.open(data, noop=noop)
     given = given if noop is None else replace(given, noop=noop)
-    sizes, members = settle(method, preset, given.source.get("domain"), seeds, hparams, epochs)
+    sizes, members = make_settings(method, preset, given.source.get("domain"), seeds, hparams, epochs)
     own = [member.hparams for member in members]
     spec = make_spec(given, sizes, own, latents=latents, bf16=bf16, kernel=kernel)
     config = Config(method, spec, members, sizes.batch_size, sizes.epochs, data={})
