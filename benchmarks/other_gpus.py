@@ -37,14 +37,16 @@ class Args:
     """Channels of the first block."""
 
 
-def kernel_of(target: Target) -> Kernel:
-    """What `auto` takes there."""
-    return "pallas" if target.capability >= (8, 0) else "xla"
+def arithmetic_of(target: Target) -> tuple[Kernel, bool]:
+    """What is chosen there: the kernels or plain JAX, and whether in bfloat16."""
+    modern = target.capability >= (8, 0)
+    return "pallas" if modern else "xla", modern
 
 
 def compile_for(target: Target, args: Args, method: str) -> jax.stages.Compiled:
     mesh, chosen, frame = mesh_of(target), get(method), (args.frame, args.frame, 3)
-    spec = Spec(frame, 6, 0, latents=6, depth=args.depth, bf16=True, kernel=kernel_of(target))
+    kernel, bf16 = arithmetic_of(target)
+    spec = Spec(frame, 6, 0, latents=6, depth=args.depth, bf16=bf16, kernel=kernel)
     learner = chosen.bind(spec)
 
     def shapes(tree, sharding: jax.sharding.PartitionSpec):
@@ -78,7 +80,7 @@ def main(args: Args) -> None:
             seconds = time.perf_counter() - began
             data = SCHEDULE.transitions * 3 * args.frame**2
             memory = (memory_of(compiled) - data) / MEMBERS / 2**20
-            rows.add_row(gpu, method, kernel_of(target), f"{seconds:.1f}", f"{memory:.0f}")
+            rows.add_row(gpu, method, arithmetic_of(target)[0], f"{seconds:.1f}", f"{memory:.0f}")
     console.print(rows)
     if refused:
         raise SystemExit("\n".join(refused))
