@@ -2,6 +2,7 @@
 
 - `write_atomic`: one file, replaced in one step.
 - `new_directory`: a directory filled under a temporary name and renamed when it is whole.
+- `check_own`: nothing is made in a directory of something else.
 - `exclusive_lock`: one process at a time in a directory.
 """
 
@@ -11,7 +12,7 @@ import glob
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -59,6 +60,16 @@ def new_directory(path: str | Path) -> Iterator[Path]:
                 raise _already_exists(path) from None
             raise
     _sync(target.parent)
+
+
+def check_own(path: Path, what: str, own: Collection[str]) -> None:
+    """That a new `what` may be made in the directory `path`: it is not there, or holds nothing but `own` names."""
+    if path.exists() and not path.is_dir():
+        raise AcfError(f"{path} is a file, expected a directory for {what}. Choose another --out.")
+    names = sorted(file.name for file in path.iterdir()) if path.exists() else []
+    others = [name for name in names if name not in own and name[0] != "."]
+    if others:
+        raise AcfError(f"{path} is not for {what}: it holds {', '.join(others[:3])}. Choose another --out.")
 
 
 @contextmanager

@@ -1,4 +1,5 @@
-"""GPUs to compile for without having one: what XLA asks of a device, as `nvidia-smi` and NVIDIA's manuals give it.
+"""GPUs to compile for without having one: cores, threads and memory as NVIDIA's manuals give them. Cache and clock, on
+which only XLA's guesses of speed hang, are the H200's.
 
 Import it before JAX. It wants an environment of its own, with what JAX needs for CUDA 13 (none of it asks for a GPU):
 pip install . jax==0.11.2 jax-cuda13-plugin==0.11.2 jax-cuda13-pjrt==0.11.2 nvidia-cuda-nvcc
@@ -22,7 +23,7 @@ class Target(NamedTuple):
     capability: tuple[int, int]
     cores: int
     threads: int  # a core
-    shared_kib: int  # of memory that a core's programs share; one program gets a KiB less
+    shared_kib: int  # of memory that a core's programs share; one program gets a KiB less (of the T4's 64, all)
     memory_gib: int
     gb_per_s: int
 

@@ -11,6 +11,7 @@ from typing import Annotated, NoReturn
 import tyro
 from tyro.conf import subcommand
 
+from acf import __version__
 from acf.cli.bench import Bench
 from acf.cli.collect import Collect
 from acf.cli.data import Data
@@ -38,6 +39,9 @@ Command = (
 
 
 def main(args: list[str] | None = None) -> None:
+    if (sys.argv[1:] if args is None else args) == ["--version"]:
+        print(f"acf-rl {__version__}")
+        return
     command = tyro.cli(
         Command,  # pyright: ignore[reportArgumentType]
         prog="acf",

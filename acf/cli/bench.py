@@ -16,7 +16,7 @@ class Bench:
     methods: tuple[str, ...] = ("acf",)
     """Methods: acf, gcl, dms, msa or factored_markov."""
     preset: str | None = None
-    """quick, paper or sparse [default: paper with a GPU, quick without]."""
+    """quick, paper, FILE.toml; acf: sparse, no-fwd, no-inv, no-policy, no-ratio [default: paper on a GPU or quick]."""
     members: tuple[int, ...] = (1, 5)
     """Population sizes."""
     out: Path | None = None
@@ -33,6 +33,8 @@ class Bench:
 
         if not self.members or min(self.members) < 1:
             raise AcfError(f"expected population sizes of at least 1, got {self.members}")
+        if self.out and (self.out.is_dir() or not self.out.parent.is_dir()):
+            raise AcfError(f"expected a file name in a directory that is there as --out, got {self.out}")
         for domain in self.domains:
             make(domain)  # a wrong name is found before anything is compiled
         for method in self.methods:

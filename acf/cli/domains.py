@@ -6,6 +6,7 @@ from pathlib import Path
 import tyro
 
 from acf.domains import DOMAINS, make
+from acf.errors import AcfError
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,8 @@ class Domains:
 
         domain = make(self.name)
         out = self.out or Path(f"{self.name}.png")
+        if out.suffix != ".png":
+            raise AcfError(f"expected the name of a PNG file as --out, such as {self.name}.png, got {out}")
         contact_sheet(domain, out, start=self.start or domain.starts[-1], seed=self.seed)
         console.print(f"wrote {out}: random states of {self.name} with their factors", soft_wrap=True)
         console.print(

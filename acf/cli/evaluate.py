@@ -20,9 +20,12 @@ class Evaluate:
         from acf.errors import AcfError
         from acf.study.evaluate import evaluate_run
         from acf.terminal import console, status
+        from acf.training import RunDir
 
         if not self.runs:
             raise AcfError("expected at least one run directory: acf evaluate RUN...")
+        for run in self.runs:
+            RunDir(run).read_finished()
         for run in self.runs:
             with status(f"evaluating {run}"):
                 scores = evaluate_run(run, seed=self.seed)

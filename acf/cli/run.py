@@ -40,30 +40,39 @@ class Run:
     def _train(self, took: "_Took") -> Path:
         from acf.data import collect
         from acf.domains import make
+        from acf.errors import AcfError
         from acf.files import exclusive_lock
         from acf.terminal import counting
         from acf.training import RunDir, train
         from acf.training.config import make_settings
         from acf.training.presets import default_preset
-        from acf.training.train import check_place
+        from acf.training.train import check_place, disk_trouble
 
         name, seeds = self.preset or default_preset(), range(self.seed, self.seed + self.seeds)
         make(self.domain)  # what is wrong is found before anything is written
         preset, _ = make_settings(self.method, name, self.domain, seeds, self.hparams, self.epochs)
         out = self.out or Path("runs") / f"{self.domain}-{self.method}-{Path(name).stem}"
-        check_place(RunDir(out))
-        with exclusive_lock(out), counting(f"collecting {self.domain}") as progress, took("collecting"):
+        there = RunDir(out)
+        check_place(there)
+        if there.config.exists() and there.read_config().data["path"] != there.data.name:
+            raise AcfError(f"{out} holds a run on data that lies elsewhere. Choose another --out.")
+        with (
+            disk_trouble(there),
+            exclusive_lock(out),
+            counting(f"collecting {self.domain}") as progress,
+            took("collecting"),
+        ):
             collect(
                 self.domain,
                 preset.transitions,
                 start=preset.start,
                 horizon=preset.horizon,
-                out=RunDir(out).data,
+                out=there.data,
                 progress=progress,
             )
         with took("training"):
             train(
-                RunDir(out).data,
+                there.data,
                 out,
                 method=self.method,
                 preset=name,

@@ -23,7 +23,7 @@ class Sweep:
     method: str = "acf"
     """Method to tune: acf, gcl, dms, msa or factored_markov."""
     preset: str | None = None
-    """Everything that is not searched: quick, paper or a .toml file [default: paper on a GPU, else quick]."""
+    """What is not searched: quick, paper, FILE.toml; acf: sparse, no-fwd, no-inv and so on [default: as acf run]."""
     samples: int = 50
     """How many settings to draw."""
     seeds: int = 5

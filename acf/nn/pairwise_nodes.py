@@ -70,4 +70,4 @@ def _some(nodes: Nodes, n: Int[Array, ""]) -> tuple[Float[Array, "STEP 1 1"], Fl
 
 
 def _product(a: Float[Array, "m k"], b: Float[Array, "k n"]) -> Float[Array, "m n"]:
-    return jnp.matmul(a, b, precision="highest")
+    return jnp.matmul(a, b, precision="highest")  # float32 wherever it runs

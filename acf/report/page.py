@@ -19,6 +19,8 @@ from acf.report.run_figures import (
 )
 from acf.report.score_figures import bars, per_factor, r2_heatmaps, scatter
 
+KICKER = "<p class='kicker'>What was learned</p>"  # how every page begins
+
 
 def draw(look: Look) -> list[Drawing]:
     """Every figure of one run."""
@@ -61,17 +63,19 @@ def _asset(name: str) -> str:
     return (files("acf.report") / "assets" / name).read_text()
 
 
+def is_page(text: str) -> bool:
+    """Whether `page` wrote it."""
+    return KICKER in text
+
+
 def _head(looks: Sequence[Look]) -> str:
     if len(looks) == 1:
-        return f"<header><p class='kicker'>What was learned</p><h1>{escape(looks[0].what)}</h1></header>"
+        return f"<header>{KICKER}<h1>{escape(looks[0].what)}</h1></header>"
     links = "".join(
         f"<li><a href='#run-{n}'>{escape(look.what)}</a> <small>{escape(look.name)}</small></li>"
         for n, look in enumerate(looks)
     )
-    return (
-        f"<header><p class='kicker'>What was learned</p><h1>{len(looks)} runs compared</h1>"
-        f"<nav><ul>{links}</ul></nav></header>"
-    )
+    return f"<header>{KICKER}<h1>{len(looks)} runs compared</h1><nav><ul>{links}</ul></nav></header>"
 
 
 def _comparison(looks: Sequence[Look], groups: list[Group], comparison: list[Drawing]) -> str:

@@ -19,6 +19,8 @@ FORMAT = 2
 def evaluate_run(run: str | Path, *, seed: int = 0) -> dict[str, Any]:
     """Score every member on the held-out episodes, write `scores.json` and return what is in it."""
     keep_compiled_programs()
+    if seed < 0:
+        raise AcfError(f"expected an evaluation seed of at least 0, got {seed}")
     return evaluate_held_out(open_run(run), seed=seed)
 
 

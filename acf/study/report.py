@@ -14,7 +14,7 @@ from acf.metrics import score_differences, strongest
 from acf.report.drawing import Drawing
 from acf.report.frames import stretch, to_rgb
 from acf.report.look import EffectPictures, Graphs, Look
-from acf.report.page import draw, page
+from acf.report.page import draw, is_page, page
 from acf.report.traversal import Traversal, traverse
 from acf.study.evaluate import evaluate_held_out, read_scores
 from acf.study.held_out import HeldOut, open_run
@@ -39,6 +39,11 @@ def report_runs(runs: str | Path | Sequence[str | Path], out: str | Path | None 
     out = paths[0] / REPORT if out is None else Path(out)
     if out.is_dir():
         raise AcfError(f"expected a file name for the page, got the directory {out}")
+    if out.exists() and not is_page(out.read_text(errors="replace")):
+        raise AcfError(f"{out} is not a page of `acf report`, and would be overwritten. Choose another --out.")
+    for path in paths:
+        RunDir(path).read_finished()
+    out.parent.mkdir(parents=True, exist_ok=True)
     looks = [look_at(path, name) for path, name in zip(paths, _names(paths), strict=True)]
     _write(looks, out)
     return [look.scores for look in looks]
@@ -51,7 +56,6 @@ def report_held_out(held_out: HeldOut, scores: dict[str, Any]) -> None:
 
 def _write(looks: list[Look], out: Path) -> None:
     drawings = {look.name: draw(look) for look in looks}
-    out.parent.mkdir(parents=True, exist_ok=True)
     text, comparison = page(looks, drawings)
     _write_figures(figures_folder(out), drawings | ({"": comparison} if comparison else {}))
     write_atomic(out, text)

@@ -31,7 +31,7 @@ def load(path: Path, like: Any) -> tuple[Any, dict[str, Any]]:
     except FileNotFoundError:
         raise AcfError(f"{path} is missing") from None
     except (safetensors.SafetensorError, KeyError, ValueError) as error:
-        raise AcfError(f"{path} is damaged ({error}); remove it and run the same command again") from None
+        raise AcfError(f"{path} is damaged ({error}); remove it and run the command that trains again") from None
     for name, leaf in _named(like).items():
         if name not in found or found[name].shape != leaf.shape or found[name].dtype != leaf.dtype:
             got = "nothing" if name not in found else f"{found[name].dtype}{list(found[name].shape)}"

@@ -36,7 +36,7 @@ class Config:
     batch_size: int
     epochs: int
     data: dict[str, Any]
-    """`path` of the data set (relative to the run directory where it lies inside), its `hash`, its `source`."""
+    """`path` of the data set, relative to the run directory, its `hash` and its `source`."""
 
     def schedule(self, transitions: int) -> Schedule:
         return Schedule(transitions, self.batch_size, self.epochs)
@@ -115,7 +115,7 @@ def make_spec(
 ) -> Spec:
     """What the models of these members' hyperparameters are built for, on this data."""
     if latents is None and data.factors is None:
-        raise AcfError("the data has no factors, so say how many latents to learn: --latents K")
+        raise AcfError("the data has no factors, so say how many latents to learn: --latents K, or latents=K in Python")
     return Spec(
         frame_shape=data.frame_shape,
         n_actions=data.n_actions,
@@ -136,6 +136,8 @@ def _fast_in_bf16() -> bool:
 
 def differences(old: Config, new: Config) -> list[str]:
     """What two configs disagree on, as readable lines. Where the data lies does not matter; what it is does."""
+    if old.method != new.method:  # which have no settings in common
+        return [f"method: {old.method} there, {new.method} asked"]
 
     def plain(config: Config) -> dict[str, Any]:
         found = json.loads(json.dumps(config.to_json()))  # tuples become lists, as in the file

@@ -1,6 +1,7 @@
 """SIGINT, SIGTERM and a time limit as a wish to stop soon, not a crash."""
 
 import math
+import os
 import signal
 import threading
 import time
@@ -43,6 +44,8 @@ def wish_to_stop(until: float = math.inf) -> Iterator[Wish]:
 
     def note(signum: int, frame: FrameType | None) -> None:
         wish.signum = signum
+        # Not print, which may be at work itself.
+        os.write(2, b"\nstopping as soon as what was begun is saved; once more to stop at once\n")
         signal.signal(signum, before[signal.Signals(signum)])
 
     for number in before:

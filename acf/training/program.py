@@ -68,8 +68,8 @@ class Program:
         given = (jnp.array(seeds), hparams)
         fit = _fit(learner, schedule, data, given)
         self._chunk, self._mesh, self._size, self.streamed = fit.chunk, fit.mesh, fit.size, fit.streamed
-        self.memory = fit.needed - (0 if fit.streamed else data.frames.nbytes)
-        """Bytes of a device, the data apart."""
+        self.memory = fit.own
+        """Bytes of a device that the members of a group need, the data apart."""
         self.devices = fit.mesh.size
         self.at_once = fit.size // fit.mesh.size
         """Members that a device trains at the same time."""
@@ -78,7 +78,8 @@ class Program:
         if fit.streamed:
             self._stream = Stream(data, schedule, fit.mesh, [seeds for seeds, _ in self._given], first)
         else:
-            self._arrays = population.place_shared(fit.mesh, jax.tree.map(jnp.asarray, _arrays(data)))
+            self._arrays = population.place_shared(fit.mesh, _arrays(data))
+        self._started: list[Outcome] = []
 
     def begin(self, state: State) -> None:
         """Of all members, at the step that comes first."""
@@ -97,6 +98,10 @@ class Program:
             state, outcome = self._chunk(state, seeds, hparams, feed, jnp.int32(first))
             self._groups[n] = Group(state, seeds, hparams)
             outcomes.append(outcome)
+            if self._stream:
+                # One group computes and one waits, no more: the batches of each are on the device.
+                self._started = [*self._started[-1:], outcome]
+                jax.block_until_ready(self._started[0])
         return Chunk(outcomes)
 
     def state(self) -> State:
@@ -115,7 +120,8 @@ class _Fit(NamedTuple):
     mesh: Mesh
     size: int
     streamed: bool
-    needed: int  # bytes of a device
+    own: int  # bytes of a device that they need, the data apart
+    needed: int  # with the data, and all that lies there meanwhile
 
 
 def _fit(learner: Learner, schedule: Schedule, data: Transitions, given: tuple[Int[Array, " P"], Any]) -> _Fit:
@@ -129,9 +135,10 @@ def _fit(learner: Learner, schedule: Schedule, data: Transitions, given: tuple[I
         if fit.needed <= available:
             return fit
         needed = fit.needed
+    who, less = ("one member needs", "") if members == 1 else (f"{members} members in turn need", ", or fewer members")
     raise AcfError(
-        f"one member needs {needed / 2**30:.1f} GiB and the device has {available / 2**30:.1f}: "
-        "use a smaller batch or network"
+        f"{who} {needed / 2**30:.1f} GiB and the device has {available / 2**30:.1f}: "
+        f"use a smaller batch or network{less}"
     )
 
 
@@ -152,9 +159,11 @@ def _compile(
         feed = _shapes(population.on_every_device(mesh), _arrays(data))
     chunk = population.make_chunk(learner, schedule, mesh, streamed)
     compiled = compile_program(chunk, state, *by_member(own), feed, jnp.int32(0))
-    # Beside the program: the other groups' states and, where the data is streamed, the next two chunks' batches.
-    beside = len(others) * _bytes(state) + (2 * _bytes(feed) if streamed else 0)
-    return _Fit(compiled, mesh, size, streamed, memory_of(compiled) + beside // mesh.size)
+    of_data = _bytes(feed) // (mesh.size if streamed else 1)
+    own = memory_of(compiled) - of_data
+    # Streamed, there are three times the batches: those in use, those of who comes next, and those being sent.
+    needed = own + len(others) * _bytes(state) // mesh.size + (3 * of_data if streamed else of_data)
+    return _Fit(compiled, mesh, size, streamed, own, needed)
 
 
 def memory() -> int:
@@ -164,7 +173,7 @@ def memory() -> int:
 
 
 def _host_memory(root: Path) -> int:
-    """Of the machine, or what a container or scheduler leaves to this process (Linux' control groups)."""
+    """Of the machine, or what a container or scheduler leaves to this process (Linux' control groups, version 2)."""
     limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     groups, own = root / "sys/fs/cgroup", root / "proc/self/cgroup"
     name = own.read_text().strip().rpartition("::/")[2] if own.exists() else ""
@@ -207,8 +216,7 @@ def _arrays(data: Transitions) -> Arrays:
 
 def _shapes(sharding: NamedSharding, tree: Any) -> Any:
     """Of its arrays, and where they will lie."""
-    shapes = jax.eval_shape(lambda tree: tree, tree)
-    return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=sharding), shapes)
+    return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=sharding), tree)
 
 
 def _batches(schedule: Schedule, data: Transitions, members: int) -> Any:

@@ -65,6 +65,13 @@ class RunDir:
             raise AcfError(f"{self.config} is not JSON ({error}); the run is damaged") from None
         return Config.from_json(found, self.config)
 
+    def read_finished(self) -> Config:
+        config = self.read_config()
+        if not self.is_finished(config):
+            again = "run the same `acf train` or `acf run` command again to go on"
+            raise AcfError(f"{self.path} is not finished: {again}")
+        return config
+
     def is_finished(self, config: Config) -> bool:
         return all(self.model(n).exists() for n in range(len(config.members)))
 
@@ -116,11 +123,9 @@ def load(run: str | Path, member: int = 0) -> Trained:
     seeds on the command line.
     """
     directory = RunDir(Path(run))
-    config = directory.read_config()
+    config = directory.read_finished()
     if not 0 <= member < len(config.members):
         raise AcfError(f"{run} has members 0 to {len(config.members) - 1}, got {member}")
-    if not directory.is_finished(config):
-        raise AcfError(f"{run} is not finished: run the same `acf train` or `acf run` command again to go on")
     # The kernels were asked for where it was trained; here there may be no GPU for them.
     spec = replace(config.spec, kernel="auto") if config.spec.kernel == "pallas" else config.spec
     learner = _learner(config.method, spec)

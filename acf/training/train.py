@@ -23,10 +23,10 @@ import numpy as np
 from acf.data.checks import rows_differ
 from acf.data.transitions import Transitions, used_frames
 from acf.errors import AcfError
-from acf.files import exclusive_lock, write_atomic
+from acf.files import check_own, exclusive_lock, write_atomic
 from acf.methods import get
 from acf.methods.base import Learner
-from acf.nn.kernel import Kernel
+from acf.nn.kernel import Kernel, chosen
 from acf.training import checkpoint, population
 from acf.training.compiled import keep_compiled_programs
 from acf.training.config import Config, check_trainable, differences, make_hparams, make_settings, make_spec
@@ -82,13 +82,15 @@ def train(
     train_part, _ = directory.split(given)
     check_trainable(config, train_part)
     check_place(directory)
-    with _disk_trouble(directory), exclusive_lock(directory.path):  # nothing is written before
+    with disk_trouble(directory), exclusive_lock(directory.path):  # nothing is written before
         if isinstance(data, Transitions):
             given, where = _saved(given, directory), directory.data
             train_part, _ = directory.split(given)
         else:
             where = Path(data)
-        about = {"path": os.path.relpath(where, directory.path), "hash": given.hash, "source": given.source}
+        # Both without symbolic links: `..` leads out of where a link points to.
+        path = os.path.relpath(where.resolve(), directory.path.resolve())
+        about = {"path": path, "hash": given.hash, "source": given.source}
         config = replace(config, data=about)
         _agree(directory, config)
         if not directory.is_finished(config):
@@ -97,7 +99,7 @@ def train(
 
 
 @contextmanager
-def _disk_trouble(directory: RunDir) -> Iterator[None]:
+def disk_trouble(directory: RunDir) -> Iterator[None]:
     """A full disk or an unwritable directory, as something a person can act on."""
     try:
         yield
@@ -111,12 +113,8 @@ def _disk_trouble(directory: RunDir) -> Iterator[None]:
 
 def check_place(directory: RunDir) -> None:
     """A directory of something else is not for a run."""
-    if directory.config.exists() or not directory.path.is_dir():
-        return
-    own = (directory.data, directory.state.parent)  # a run begins with these
-    others = sorted(file.name for file in directory.path.iterdir() if file not in own and file.name[0] != ".")
-    if others:
-        raise AcfError(f"{directory.path} is not for a run: it holds {', '.join(others[:3])}. Choose another --out.")
+    if not directory.config.exists():
+        check_own(directory.path, "a run", (directory.data.name, directory.state.parent.name))  # it begins with these
 
 
 def _saved(given: Transitions, directory: RunDir) -> Transitions:
@@ -193,7 +191,7 @@ def _train(
         library.result()  # a second thread would find it half imported
         for logger in _files(directory, config, progress.step):
             loggers.append(stack.enter_context(closing(logger)))
-        for message in _about(program, len(seeds)):
+        for message in _about(program, config):
             view.say(message)
         ahead, took, saved = None, math.inf, time.monotonic()
         ended = saved
@@ -214,16 +212,21 @@ def _train(
             if stop or ended - saved >= save_every:
                 _save(directory, program.state(), progress, loggers)
                 saved = ended = time.monotonic()
-            if stop:
+            if stop and progress.step < schedule.steps:
                 message = f"stopped at step {progress.step} of {schedule.steps} and saved; the same command goes on"
                 raise Interrupted(message, wish.signum)
         state = program.state()
         _save(directory, state, progress, loggers)
         _write_models(directory, config, learner, state, progress)
+        if wish.signum is not None:
+            raise Interrupted("stopped after the last step: the models are saved", wish.signum)
 
 
-def _about(program: Program, members: int) -> Iterator[str]:
-    at_once, available = members // program.groups, len(jax.local_devices())
+def _about(program: Program, config: Config) -> Iterator[str]:
+    members, available = len(config.members), len(jax.local_devices())
+    at_once = members // program.groups
+    if config.spec.kernel == "pallas" and chosen("auto") != "pallas":
+        yield "there is no GPU for the kernels: those of the energies are interpreted, which is slow and for tests"
     if program.groups > 1:
         yield f"{members} members do not fit in memory at once: they train {at_once} at a time"
     if program.streamed:

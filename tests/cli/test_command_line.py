@@ -9,6 +9,7 @@ from dataclasses import replace
 import matplotlib.image
 import pytest
 
+from acf import __version__
 from acf.data import Transitions, collect
 from acf.domains import DOMAINS, make
 
@@ -75,6 +76,8 @@ def test_error_is_one_line():
         (["domains", "lamp", "--start", "end"], "lamp has the start distributions episode, balanced; got 'end'"),
         (["collect", "lamp", "--policy", "[bold]"], "unknown policy '[bold]': expected one of uniform, skewed"),
         (["collect", "lamp", "--transitions", "0"], "expected at least one transition"),
+        (["domains", "lamp", "--out", "docs"], "expected the name of a PNG file as --out, such as lamp.png, got docs"),
+        (["bench", "--out", "there/is/none.json"], "expected a file name in a directory that is there as --out"),
         (["data", "nowhere"], "nowhere: not a data set: expected a directory, found nothing there"),
         (["train", "nowhere", "--out", "run"], "nowhere: not a data set"),
         (["evaluate"], "expected at least one run directory: acf evaluate RUN..."),
@@ -95,6 +98,10 @@ def test_errors(command, tmp_path, args, message):
     assert err.startswith(f"error: {message}")
     assert err.count("\n") == 1
     assert not [path for path in tmp_path.rglob("*") if path.name not in ("run", ".lock")]
+
+
+def test_version(command):
+    assert command("--version") == (0, f"acf-rl {__version__}\n", "")
 
 
 def test_unexpected_arguments(command):

@@ -83,6 +83,11 @@ def test_report_of_two_runs(command, runs, scores, tmp_path):
     assert json.loads((runs / "unknown" / "scores.json").read_text())["format"] == 2
 
 
+def test_no_such_evaluation_seed(command, lamp):
+    code, _, err = command("evaluate", "lamp", "--seed", -1)
+    assert (code, err) == (1, "error: expected an evaluation seed of at least 0, got -1\n")
+
+
 def unfinished(run: Path) -> None:
     (run / "members" / "1" / "model.safetensors").unlink()
 
@@ -140,6 +145,30 @@ def test_broken_files(command, lamp, scores, file, text, message):
     code, out, err = command("report", "lamp")
     assert (code, out) == (1, "")
     assert message in err
+
+
+def test_all_runs_are_looked_at_before_one_is_scored(command, lamp):
+    (lamp / "scores.json").unlink(missing_ok=True)
+    shutil.copytree(lamp, "broken")
+    unfinished(Path("broken"))
+    for name in ("evaluate", "report"):
+        code, out, err = command(name, "lamp", "broken", *(["--out", "page.html"] if name == "report" else []))
+        assert (code, out) == (1, "")
+        assert "broken is not finished" in err
+        assert not (lamp / "scores.json").exists()
+
+
+def test_only_a_page_is_overwritten(command, lamp, scores):
+    (lamp / "scores.json").write_text(json.dumps(scores))
+    page = Path("notes.html")
+    page.write_text("<p>mine</p>")
+    code, _, err = command("report", "lamp", "--out", page)
+    assert (code, page.read_text()) == (1, "<p>mine</p>")
+    assert err == ("error: notes.html is not a page of `acf report`, and would be overwritten. Choose another --out.\n")
+    page.unlink()
+    for _ in range(2):
+        assert command("report", "lamp", "--out", page)[0] == 0
+    assert "R²" in page.read_text()
 
 
 def test_page_cannot_be_a_directory(command, lamp, tmp_path):

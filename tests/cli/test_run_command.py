@@ -1,5 +1,6 @@
 """`acf run`: everything in one command, which goes on where it stopped."""
 
+import errno
 import json
 import re
 import signal
@@ -97,6 +98,27 @@ def test_a_directory_of_something_else(command, tmp_path):
     assert (code, out) == (1, "")
     assert err == "error: thesis is not for a run: it holds chapter.tex. Choose another --out.\n"
     assert [path.name for path in (tmp_path / "thesis").iterdir()] == ["chapter.tex"]
+
+
+def test_a_run_on_data_that_lies_elsewhere(command, tmp_path, capsys):
+    """Its directory is no place for another domain's data."""
+    acf.train(acf.collect("lamp", 600, out="elsewhere"), tmp_path / "own", preset="quick", epochs=1)
+    for data, name in (("elsewhere", "other"), ("own/data", "again")):
+        acf.train(data, name, preset="quick", epochs=1)
+        capsys.readouterr()
+        code, _, err = command(*ARGS, "--out", name)
+        assert (code, err) == (1, f"error: {name} holds a run on data that lies elsewhere. Choose another --out.\n")
+        assert not (tmp_path / name / "data").exists()
+
+
+def test_a_full_disk(command, monkeypatch):
+    def full(*args, **options):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("acf.data.collect", full)
+    code, _, err = command(*ARGS, "--out", "run")
+    assert code == 1
+    assert err.startswith("error: cannot work in run (No space left on device)")
 
 
 def test_directory_in_use(command, tmp_path):

@@ -16,7 +16,8 @@ def settings(monkeypatch):
     before = {name: jax.config.values[name] for name in NAMES}
     jax.config.update(NAMES[0], None)
     jax.config.update(NAMES[1], 1.0)
-    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    for name in ("XDG_CACHE_HOME", "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"):
+        monkeypatch.delenv(name, raising=False)
     yield lambda: [jax.config.values[name] for name in NAMES]
     for name, value in before.items():
         jax.config.update(name, value)

@@ -74,6 +74,6 @@ def test_out_below_a_file(train, tmp_path):
 
 def test_out_is_a_file(train, tmp_path):
     (tmp_path / "file").write_text("mine")
-    with pytest.raises(AcfError, match=r"cannot work in .*file \(File exists\)"):
+    with pytest.raises(AcfError, match=r"file is a file, expected a directory for a run. Choose another --out"):
         train(tmp_path / "file")
     assert (tmp_path / "file").read_text() == "mine"

@@ -1,5 +1,9 @@
 """Populations larger than memory take turns, data larger than memory is streamed, and the numbers stay the same."""
 
+import re
+from dataclasses import replace
+
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -91,17 +95,50 @@ def test_data_is_streamed_where_no_member_fits_beside_it(train, monkeypatch, cap
     said = capsys.readouterr().err
     assert "it is streamed" in said
     assert "do not fit" not in said
+    whole = train("whole")
     for n in range(4):
-        assert_same_tensors(model(run, n), model(train("whole"), n), 0)
+        assert_same_tensors(model(run, n), model(whole, n), 0)
 
 
-def test_one_member_too_large(train, monkeypatch):
-    """Four, two, one; then all again with the data streamed."""
-    needed = iter([9, 8, 7, 6, 5, 3])
+@pytest.mark.parametrize(
+    ("seeds", "needed", "message"),
+    [
+        # Four, two, one; then all again with the data streamed.
+        (SEEDS, [9, 8, 7, 6, 5, 3], "4 members in turn need 3.0 GiB and the device has 1.0: use a smaller batch or "),
+        ([7], [9, 3], "one member needs 3.0 GiB and the device has 1.0: use a smaller batch or network"),
+    ],
+)
+def test_not_even_one_member_fits(train, monkeypatch, seeds, needed, message):
+    left = iter(needed)
     monkeypatch.setattr(program, "memory", lambda: 2**30)
-    monkeypatch.setattr(program, "memory_of", lambda compiled: next(needed) * 2**30)
-    with pytest.raises(AcfError, match=r"one member needs 3\.0 GiB and the device has 1\.0: use a smaller batch"):
-        train("run")
+    monkeypatch.setattr(program, "memory_of", lambda compiled: next(left) * 2**30)
+    with pytest.raises(AcfError, match=re.escape(message)):
+        train("run", seeds=seeds)
+
+
+def test_a_group_that_waits_holds_the_only_batches_that_wait(lamp, monkeypatch):
+    """Streamed, every group's batches would lie on the device if all were started at once."""
+
+    def slow(model, batch, key, hparams):
+        small = 0.01 * jax.random.normal(key, (200, 200))
+        takes_long = jnp.linalg.matrix_power(small, 200).sum()
+        return (model.encode(batch.x) ** 2).mean() + takes_long, {}
+
+    stream_everything(monkeypatch)
+    monkeypatch.setattr(program, "_fit", one_at_a_time)
+    data = acf.Transitions.open(lamp)
+    case = bench.make_case("lamp", "quick", len(SEEDS), data=data, method="toy")
+    case = replace(case, method=replace(case.method, loss=slow))
+    running, schedule, _ = bench._make(case)
+    for step in (0, schedule.chunk):
+        *others, last = map(jax.tree.leaves, running.start(step)._outcomes)
+        assert all(leaf.is_ready() for outcome in others for leaf in outcome)
+        assert not any(leaf.is_ready() for leaf in last)
+    running.close()
+
+
+def one_at_a_time(learner, schedule, data, given):
+    return program._compile(learner, schedule, data, given, size=1, streamed=True)
 
 
 @pytest.mark.parametrize("size", [4, 2, 1])

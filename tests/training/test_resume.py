@@ -15,6 +15,7 @@ from acf.errors import AcfError
 from acf.files import exclusive_lock
 from acf.training import checkpoint
 from acf.training.interrupt import Interrupted
+from acf.training.loggers import JsonLines
 
 pytestmark = pytest.mark.usefixtures("small")
 
@@ -79,6 +80,7 @@ def test_asked_to_stop(lamp, tmp_path, signum):
     _, stderr = process.communicate(timeout=60)
     assert process.returncode == 128 + signum
     assert "Traceback" not in stderr
+    assert "stopping as soon as what was begun is saved" in stderr
     stopped = re.search(rf"stopped at step (\d+) of {epochs * STEPS} and saved; the same command goes on", stderr)
     assert stopped, stderr
     step = int(stopped[1])
@@ -103,6 +105,27 @@ def test_time_is_up(lamp, tmp_path):
     train("run", until=time.monotonic() + 600)
     train("whole")
     assert_same_run(tmp_path / "run", tmp_path / "whole")
+
+
+def test_time_is_up_after_the_last_step(lamp, tmp_path):
+    """There is nothing to go on with: the models are written."""
+    acf.train(lamp, tmp_path, preset="quick", method="toy", epochs=1, until=time.monotonic())
+    assert acf.load(tmp_path).seed == 0
+
+
+def test_asked_to_stop_in_the_last_step(lamp, tmp_path, monkeypatch):
+    """Training is done, but what would come after it is not begun."""
+
+    def ask(self, *args):
+        os.kill(os.getpid(), signal.SIGTERM)
+        return log(self, *args)
+
+    log = JsonLines.log
+    monkeypatch.setattr(JsonLines, "log", ask)
+    with pytest.raises(Interrupted, match="stopped after the last step: the models are saved") as caught:
+        acf.train(lamp, tmp_path, preset="quick", method="toy", epochs=1)
+    assert caught.value.signum == signal.SIGTERM
+    assert acf.load(tmp_path).seed == 0
 
 
 def test_finished_run_is_left_alone(lamp, tmp_path, capsys):

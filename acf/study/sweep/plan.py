@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from acf.errors import AcfError
-from acf.files import write_atomic
+from acf.files import check_own, write_atomic
 from acf.methods import get
 from acf.study.sweep.objectives import OBJECTIVES, Objective
 from acf.terminal import errors
@@ -110,6 +110,7 @@ def settle(asked: Plan, out: Path) -> Plan:
     """What to do in a directory, which holds one sweep: every later call must ask for the same, or for more samples."""
     found = read(out)
     if found is None:
+        check_own(out, "a sweep", ("data", "selection", "preset.toml"))  # it begins with these
         return asked
     there = found[0]
     plan = replace(asked, earlier=there.earlier)

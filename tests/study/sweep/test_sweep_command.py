@@ -53,6 +53,15 @@ def test_errors_are_one_line(command, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_directory_of_something_else(command, tmp_path):
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "chapter.tex").write_text("mine")
+    code, out, err = command("sweep", "lamp", *ARGS, "--preset", "quick", "--out", "thesis")
+    assert (code, out) == (1, "")
+    assert err == "error: thesis is not for a sweep: it holds chapter.tex. Choose another --out.\n"
+    assert [path.name for path in (tmp_path / "thesis").iterdir()] == ["chapter.tex"]
+
+
 def test_all_diverged(command):
     args = ("--method", "toy", "--preset", "quick", "--objective", "udr", "--seeds", 2, "--samples", 1)
     code, out, err = command("sweep", "lamp", *args, "--ranges", "nan_from", 0.1, 0.2, "--no-with-preset")
