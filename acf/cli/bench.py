@@ -33,13 +33,15 @@ class Bench:
 
         if not self.members or min(self.members) < 1:
             raise AcfError(f"expected population sizes of at least 1, got {self.members}")
-        if self.out and (self.out.is_dir() or not self.out.parent.is_dir()):
-            raise AcfError(f"expected a file name in a directory that is there as --out, got {self.out}")
+        if self.out and self.out.is_dir():
+            raise AcfError(f"expected a file name as --out, got the directory {self.out}")
         for domain in self.domains:
             make(domain)  # a wrong name is found before anything is compiled
         for method in self.methods:
             get(method)
         preset = self.preset or default_preset()
+        if self.out:
+            self.out.parent.mkdir(parents=True, exist_ok=True)
         with status("compiling and timing"):
             report = bench.bench(self.domains, self.methods, preset, self.members)
         about = report["device"]

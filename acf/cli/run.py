@@ -54,7 +54,7 @@ class Run:
         out = self.out or Path("runs") / f"{self.domain}-{self.method}-{Path(name).stem}"
         there = RunDir(out)
         check_place(there)
-        if there.config.exists() and there.read_config().data["path"] != there.data.name:
+        if there.config.exists() and (out / there.read_config().data["path"]).resolve() != there.data.resolve():
             raise AcfError(f"{out} holds a run on data that lies elsewhere. Choose another --out.")
         with (
             disk_trouble(there),

@@ -91,7 +91,7 @@ class Program:
         return len(self._given)
 
     def start(self, first: int) -> "Chunk":
-        """Send every member through the chunk that begins at step `first`, without waiting for it."""
+        """Send every member through the chunk that begins at step `first`, without waiting for its end."""
         outcomes = []
         for n, (state, seeds, hparams) in enumerate(self._groups):
             feed = self._stream.take() if self._stream else self._arrays
@@ -150,15 +150,15 @@ def _compile(
     size: int,
     streamed: bool,
 ) -> _Fit:
-    mesh, (own, *others) = population.member_mesh(size), _cut(given, size)
+    mesh, (group, *others) = population.member_mesh(size), _cut(given, size)
     by_member = partial(_shapes, population.by_member(mesh))
-    state = by_member(jax.eval_shape(partial(population.init, learner), own[0]))
+    state = by_member(jax.eval_shape(partial(population.init, learner), group[0]))
     if streamed:
         feed = by_member(_batches(schedule, data, size))
     else:
         feed = _shapes(population.on_every_device(mesh), _arrays(data))
     chunk = population.make_chunk(learner, schedule, mesh, streamed)
-    compiled = compile_program(chunk, state, *by_member(own), feed, jnp.int32(0))
+    compiled = compile_program(chunk, state, *by_member(group), feed, jnp.int32(0))
     of_data = _bytes(feed) // (mesh.size if streamed else 1)
     own = memory_of(compiled) - of_data
     # Streamed, there are three times the batches: those in use, those of who comes next, and those being sent.

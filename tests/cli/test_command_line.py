@@ -77,7 +77,7 @@ def test_error_is_one_line():
         (["collect", "lamp", "--policy", "[bold]"], "unknown policy '[bold]': expected one of uniform, skewed"),
         (["collect", "lamp", "--transitions", "0"], "expected at least one transition"),
         (["domains", "lamp", "--out", "docs"], "expected the name of a PNG file as --out, such as lamp.png, got docs"),
-        (["bench", "--out", "there/is/none.json"], "expected a file name in a directory that is there as --out"),
+        (["bench", "--out", "."], "expected a file name as --out, got the directory ."),
         (["data", "nowhere"], "nowhere: not a data set: expected a directory, found nothing there"),
         (["train", "nowhere", "--out", "run"], "nowhere: not a data set"),
         (["evaluate"], "expected at least one run directory: acf evaluate RUN..."),
