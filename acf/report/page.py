@@ -19,7 +19,7 @@ from acf.report.run_figures import (
 )
 from acf.report.score_figures import bars, per_factor, r2_heatmaps, scatter
 
-KICKER = "<p class='kicker'>What was learned</p>"  # how every page begins
+KICKER = "<p class='kicker'>What was learned</p>"  # how every page of runs begins
 
 
 def draw(look: Look) -> list[Drawing]:

@@ -47,7 +47,7 @@ class Timing:
     step_ms: float
     member_mib: float
     """Of a device: parameters, moments and everything computed on the way; the data apart."""
-    devices: int = 1
+    devices: int
 
     @property
     def member_ms(self) -> float:

@@ -67,7 +67,7 @@ class Program:
     ):
         given = (jnp.array(seeds), hparams)
         fit = _fit(learner, schedule, data, given)
-        self._chunk, self._mesh, self._size, self.streamed = fit.chunk, fit.mesh, fit.size, fit.streamed
+        self._chunk, self._mesh, self._size = fit.chunk, fit.mesh, fit.size
         self.memory = fit.own
         """Bytes of a device that the members of a group need, the data apart."""
         self.devices = fit.mesh.size
@@ -79,7 +79,7 @@ class Program:
             self._stream = Stream(data, schedule, fit.mesh, [seeds for seeds, _ in self._given], first)
         else:
             self._arrays = population.place_shared(fit.mesh, _arrays(data))
-        self._started: list[Outcome] = []
+        self._last: Outcome | None = None
 
     def begin(self, state: State) -> None:
         """Of all members, at the step that comes first."""
@@ -89,6 +89,10 @@ class Program:
     @property
     def groups(self) -> int:
         return len(self._given)
+
+    @property
+    def streamed(self) -> bool:
+        return self._stream is not None
 
     def start(self, first: int) -> "Chunk":
         """Send every member through the chunk that begins at step `first`, without waiting for its end."""
@@ -100,8 +104,8 @@ class Program:
             outcomes.append(outcome)
             if self._stream:
                 # One group computes and one waits, no more: the batches of each are on the device.
-                self._started = [*self._started[-1:], outcome]
-                jax.block_until_ready(self._started[0])
+                jax.block_until_ready(self._last)
+                self._last = outcome
         return Chunk(outcomes)
 
     def state(self) -> State:
