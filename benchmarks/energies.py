@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import tyro
 from jaxtyping import Array
 
-from acf.nn import pairwise_blocks, pairwise_nodes, pairwise_pallas
+from acf.nn import pairwise_blocks, pairwise_nodes
 from acf.study.bench import describe_device
 from acf.terminal import console, table
 from acf.training.program import compile_program, memory_of
@@ -40,6 +40,8 @@ class Args:
 def ways() -> dict[str, Callable[..., Array]]:
     found = {"all pairs": pairwise_blocks.pairwise_sum, "nodes": pairwise_nodes.pairwise_sum}
     if jax.default_backend() == "gpu":
+        from acf.nn import pairwise_pallas
+
         found["kernels"] = pairwise_pallas.pairwise_sum
     return found
 

@@ -29,7 +29,7 @@ SCHEDULE = population.Schedule(transitions=150_000, batch_size=128, epochs=1)
 @dataclass(frozen=True)
 class Args:
     methods: tuple[str, ...] = ("acf", "dms")
-    """dms has a decoder, and acf the energies."""
+    """dms has a decoder; acf the energies, and with them the kernels."""
     gpus: tuple[str, ...] = tuple(TARGETS)
     frame: int = 32
     """Width and height of a frame."""

@@ -31,7 +31,7 @@ class Run:
     hparams: dict[str, float] = field(default_factory=dict)
     """Hyperparameters that differ from the preset: --hparams lr 1e-3 noise 0.05"""
     kernel: Literal["auto", "xla", "pallas"] = "auto"
-    """pallas: the GPU kernels; xla: plain JAX; auto: the kernels where there is a GPU for them."""
+    """Of the energies. pallas: GPU kernels; xla: plain JAX; auto: the kernels where there is a GPU for them."""
 
     def run(self) -> None:
         took = _Took()

@@ -32,7 +32,7 @@ class Train:
     bf16: bool | None = None
     """Encoder arithmetic in bfloat16 [default: on with a GPU that is fast in it]."""
     kernel: Literal["auto", "xla", "pallas"] = "auto"
-    """pallas: the GPU kernels; xla: plain JAX; auto: the kernels where there is a GPU for them."""
+    """Of the energies. pallas: GPU kernels; xla: plain JAX; auto: the kernels where there is a GPU for them."""
     noop: int | None = None
     """Index of the action that does nothing, where the data does not say."""
     save_every: float = 30.0

@@ -39,12 +39,10 @@ class HParams:
 
 class ACF(nnx.Module):
     def __init__(self, spec: Spec, *, rngs: nnx.Rngs):
-        K, A, H, kernel = spec.latents, spec.n_actions, spec.hidden, spec.kernel
+        K, A, H = spec.latents, spec.n_actions, spec.hidden
         self.noop = spec.noop
-        self.encode = Encoder(
-            spec.frame_shape, K, depth=spec.depth, hidden=H, dtype=spec.dtype, kernel=kernel, rngs=rngs
-        )
-        self.energies = Energies(K, A, hidden=H, kernel=kernel, rngs=rngs)
+        self.encode = Encoder(spec.frame_shape, K, depth=spec.depth, hidden=H, dtype=spec.dtype, rngs=rngs)
+        self.energies = Energies(K, A, hidden=H, kernel=spec.kernel, rngs=rngs)
         self.policy = MLP(K, (H, H), A, rngs=rngs)
 
 

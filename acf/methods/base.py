@@ -29,7 +29,8 @@ class Spec:
     bf16: bool = False
     """Encoder arithmetic in bfloat16; parameters, losses and optimiser stay in float32."""
     kernel: Kernel = "auto"
-    """`pallas` for the GPU kernels, `xla` for plain JAX; `auto` takes the kernels where there is a GPU for them."""
+    """Of the energies: `pallas` for GPU kernels, `xla` for plain JAX; `auto` takes the kernels where there is a GPU for
+    them."""
     decoder: bool = True
     """Whether a method that can do without a decoder has one."""
 

@@ -104,7 +104,7 @@ class Dynamics(nnx.Module):
 class DMS(nnx.Module):
     def __init__(self, spec: Spec, *, rngs: nnx.Rngs):
         K, H = spec.latents, spec.hidden
-        sizes = {"depth": spec.depth, "hidden": H, "dtype": spec.dtype, "kernel": spec.kernel}
+        sizes = {"depth": spec.depth, "hidden": H, "dtype": spec.dtype}
         self.encoder = Encoder(spec.frame_shape, 2 * K, bounded=False, **sizes, rngs=rngs)
         self.decode = Decoder(K, spec.frame_shape, **sizes, rngs=rngs)
         self.scale_x = nnx.Param(jnp.zeros(1))

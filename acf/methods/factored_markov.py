@@ -33,7 +33,7 @@ class HParams:
 class FactoredMarkov(nnx.Module):
     def __init__(self, spec: Spec, *, rngs: nnx.Rngs):
         K, A, H = spec.latents, spec.n_actions, spec.hidden
-        sizes = {"depth": spec.depth, "hidden": H, "dtype": spec.dtype, "kernel": spec.kernel}
+        sizes = {"depth": spec.depth, "hidden": H, "dtype": spec.dtype}
         self.encode = Encoder(spec.frame_shape, K, **sizes, rngs=rngs)
         self.energies = Energies(K, A, hidden=H, kernel=spec.kernel, rngs=rngs)
 

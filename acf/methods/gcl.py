@@ -46,7 +46,7 @@ class FactorEnergies(nnx.Module):
 class GCL(nnx.Module):
     def __init__(self, spec: Spec, *, rngs: nnx.Rngs):
         K, A, H = spec.latents, spec.n_actions, spec.hidden
-        sizes = {"depth": spec.depth, "hidden": H, "dtype": spec.dtype, "kernel": spec.kernel}
+        sizes = {"depth": spec.depth, "hidden": H, "dtype": spec.dtype}
         self.encode = Encoder(spec.frame_shape, K, **sizes, rngs=rngs)
         self.decode = Decoder(K, spec.frame_shape, **sizes, rngs=rngs) if spec.decoder else None
         self.energies = FactorEnergies(K, A, hidden=H // 2, rngs=rngs)

@@ -31,7 +31,7 @@ class HParams:
 class MSA(nnx.Module):
     def __init__(self, spec: Spec, *, rngs: nnx.Rngs):
         K, A, H = spec.latents, spec.n_actions, spec.hidden
-        sizes = {"depth": spec.depth, "hidden": H, "dtype": spec.dtype, "kernel": spec.kernel}
+        sizes = {"depth": spec.depth, "hidden": H, "dtype": spec.dtype}
         self.encode = Encoder(spec.frame_shape, K, **sizes, rngs=rngs)
         self.inverse = MLP(2 * K, (H // 2,), A, rngs=rngs)
         self.ratio = MLP(2 * K, (H // 2,), 1, rngs=rngs)

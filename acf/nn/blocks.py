@@ -6,30 +6,12 @@ Products are of plain matrices, a pixel a row: of larger arrays XLA transposes o
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float
-
-
-class ResidualWeights(NamedTuple):
-    """Of `Residuals`, for the GPU kernels, which know nothing of modules."""
-
-    scale: Float[Array, " o"]
-    first: Float[Array, "o o"]
-    first_bias: Float[Array, " o"]
-    second: Float[Array, "o o"]
-    second_bias: Float[Array, " o"]
-
-
-class Weights(NamedTuple):
-    """Of one `Down`, or one `Up`, which has no `conv_bias`."""
-
-    conv: Float[Array, "m n"]
-    conv_bias: Float[Array, " o"] | None
-    residuals: ResidualWeights
 
 
 class Residuals(nnx.Module):
@@ -45,45 +27,27 @@ class Residuals(nnx.Module):
             x = x + jax.nn.silu(layer(x))
         return x
 
-    @property
-    def weights(self) -> ResidualWeights:
-        first, second = self.layers
-        assert self.norm.scale is not None and first.bias is not None and second.bias is not None
-        leaves = (self.norm.scale, first.kernel, first.bias, second.kernel, second.bias)
-        return ResidualWeights(*(leaf[...] for leaf in leaves))
-
 
 class Down(nnx.Module):
     """Stride-2 3x3 convolution and residual layers: [N, h, w, i] to [N, ⌈h/2⌉, ⌈w/2⌉, o]."""
 
     def __init__(self, channels_in: int, channels: int, *, dtype, rngs: nnx.Rngs):
-        self.channels = channels
         self.conv = nnx.Linear(9 * channels_in, channels, dtype=dtype, dot_general=_dot_general, rngs=rngs)
         self.residuals = Residuals(channels, dtype=dtype, rngs=rngs)
 
     def __call__(self, x: Float[Array, "N h w i"]) -> Float[Array, "N h2 w2 o"]:
         return by_pixel(lambda rows: self.residuals(self.conv(rows)), patches(x))
 
-    @property
-    def weights(self) -> Weights:
-        assert self.conv.bias is not None
-        return Weights(self.conv.kernel[...], self.conv.bias[...], self.residuals.weights)
-
 
 class Up(nnx.Module):
     """The transpose of `Down`: [N, h, w, i] to [N, 2h, 2w, o]."""
 
     def __init__(self, channels_in: int, channels: int, *, dtype, rngs: nnx.Rngs):
-        self.channels_in = channels_in
         self.conv = nnx.Linear(channels_in, 9 * channels, use_bias=False, dtype=dtype, rngs=rngs)
         self.residuals = Residuals(channels, dtype=dtype, rngs=rngs)
 
     def __call__(self, x: Float[Array, "N h w i"]) -> Float[Array, "N H W o"]:
         return by_pixel(self.residuals, overlap_add(by_pixel(self.conv, x)))
-
-    @property
-    def weights(self) -> Weights:
-        return Weights(self.conv.kernel[...], None, self.residuals.weights)
 
 
 def by_pixel(

@@ -1,16 +1,13 @@
 """From latents to frames: the encoder mirrored, for methods that reconstruct."""
 
-from itertools import dropwhile, pairwise
+from itertools import pairwise
 
 import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float, UInt8
 
-from acf.nn import up_pallas
-from acf.nn.block_calls import WIDEST, usable
 from acf.nn.blocks import Up, overlap_add
 from acf.nn.encoder import MIN_RESOLUTION
-from acf.nn.kernel import Kernel
 from acf.nn.mlp import MLP
 
 PACE = 100.0  # of the mean frame, against the networks
@@ -34,12 +31,9 @@ class Decoder(nnx.Module):
         depth: int = 24,
         hidden: int = 256,
         dtype=jnp.float32,
-        kernel: Kernel = "auto",
         rngs: nnx.Rngs,
     ):
         self.frame_shape = frame_shape
-        self.dtype = dtype
-        self.kernel: Kernel = kernel
         h, w, c = frame_shape
         h, w, channels = -(-h // 2), -(-w // 2), depth
         widths = [channels]
@@ -55,19 +49,10 @@ class Decoder(nnx.Module):
 
     def __call__(self, z: Float[Array, "N d"]) -> Float[Array, "N H W C"]:
         x = self.head(z).reshape(len(z), *self.smallest)
-        fused = self._fused()
-        for block in self.blocks[: len(self.blocks) - len(fused)]:
+        for block in self.blocks:
             x = block(x)
-        if fused:
-            x = up_pallas.decode(x, [block.weights for block in fused], self.dtype)
         pixels = overlap_add(self.to_pixels(x.astype(jnp.float32)))
         return jnp.tanh(centre_crop(pixels, self.frame_shape) + PACE * self.bias[...])
-
-    def _fused(self) -> list[Up]:
-        """The last blocks, as far as the GPU kernels can take them."""
-        if not usable(self.kernel, self.dtype):
-            return []
-        return list(dropwhile(lambda block: block.channels_in >= WIDEST, self.blocks))
 
 
 def as_pixels(frames: UInt8[Array, "*N H W C"]) -> Float[Array, "*N H W C"]:

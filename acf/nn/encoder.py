@@ -1,15 +1,10 @@
 """From frames to latents: the paper's residual convolutional encoder."""
 
-from itertools import takewhile
-
 import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float, UInt8
 
-from acf.nn import down_pallas
-from acf.nn.block_calls import WIDEST, usable
 from acf.nn.blocks import Down
-from acf.nn.kernel import Kernel
 from acf.nn.mlp import MLP
 
 MIN_RESOLUTION = 4
@@ -30,12 +25,10 @@ class Encoder(nnx.Module):
         hidden: int = 256,
         bounded: bool = True,
         dtype=jnp.float32,
-        kernel: Kernel = "auto",
         rngs: nnx.Rngs,
     ):
         self.bounded = bounded
         self.dtype = dtype
-        self.kernel: Kernel = kernel
         h, w, c = frame_shape
         channels, blocks = c + 2, []
         while max(h, w) > MIN_RESOLUTION:
@@ -45,20 +38,11 @@ class Encoder(nnx.Module):
         self.head = MLP(h * w * channels, (hidden, hidden), latents, dtype=dtype, rngs=rngs)
 
     def __call__(self, frames: UInt8[Array, "N H W C"]) -> Float[Array, "N d"]:
-        fused = self._fused()
-        x = frames if fused else with_positions(frames.astype(self.dtype) / 127.5 - 1)
-        if fused:
-            x = down_pallas.encode(frames, [block.weights for block in fused], self.dtype)
-        for block in self.blocks[len(fused) :]:
+        x = with_positions(frames.astype(self.dtype) / 127.5 - 1)
+        for block in self.blocks:
             x = block(x)
         z = self.head(x.reshape(len(x), -1)).astype(jnp.float32)
         return jnp.tanh(z) if self.bounded else z
-
-    def _fused(self) -> list[Down]:
-        """The first blocks, as far as the GPU kernels can take them."""
-        if not usable(self.kernel, self.dtype):
-            return []
-        return list(takewhile(lambda block: block.channels < WIDEST, self.blocks))
 
 
 def with_positions(x: Float[Array, "N H W C"]) -> Float[Array, "N H W C2"]:

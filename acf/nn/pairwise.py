@@ -13,7 +13,7 @@ from types import ModuleType
 import jax
 from jaxtyping import Array, Float
 
-from acf.nn import pairwise_blocks, pairwise_nodes, pairwise_pallas
+from acf.nn import pairwise_blocks, pairwise_nodes
 from acf.nn.kernel import Kernel, chosen
 
 
@@ -29,6 +29,8 @@ def pairwise_sum(
 
 def way(kernel: Kernel) -> ModuleType:
     if chosen(kernel) == "pallas":
+        from acf.nn import pairwise_pallas  # only now: a later JAX may be without what it is made with
+
         return pairwise_pallas
     # How many nodes there are is known only as they are chosen: a GPU would stop and ask the host before each turn of
     # their loops.

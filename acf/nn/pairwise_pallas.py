@@ -16,7 +16,7 @@ from jax.experimental import pallas as pl
 from jax.experimental.pallas import triton
 from jaxtyping import Array, Float
 
-from acf.nn.kernel import fast_reciprocal, fma
+from acf.nn.ptx import fast_reciprocal, fma
 
 # Measured on an H200 (`benchmarks/tiles.py`).
 FORWARD_TILE = (16, 128)  # pairs: j, i

@@ -15,7 +15,7 @@ from acf.methods.acf import HParams, losses
 from acf.methods.base import Batch, Method, Spec
 from acf.methods.transitions import Latents, add_noise, encode_pair
 from acf.nn.kernel import chosen
-from acf.study.floor import floor, measure_rates
+from acf.study.floor import floor
 from acf.training import population
 from acf.training.config import make_hparams, make_spec
 from acf.training.flat import layout
@@ -151,6 +151,8 @@ def bench(domains: tuple[str, ...], methods: tuple[str, ...], preset: str, membe
     rows = [timing.to_json() for timing in timings]
     report: dict[str, Any] = {"device": describe_device(), "preset": preset, "rows": rows}
     if chosen("auto") == "pallas":
+        from acf.study.rates import measure_rates  # needs Pallas
+
         rates = measure_rates()
         report["rates"] = rates._asdict()
         for case, row in zip(whole, rows, strict=False):

@@ -226,7 +226,7 @@ def _about(program: Program, config: Config) -> Iterator[str]:
     members, available = len(config.members), len(jax.local_devices())
     at_once = members // program.groups
     if config.spec.kernel == "pallas" and chosen("auto") != "pallas":
-        yield "there is no GPU for the kernels: they are interpreted, which is slow and for tests"
+        yield "there is no GPU for the kernels of the energies: they are interpreted, which is slow and for tests"
     if program.groups > 1:
         yield f"{members} members do not fit in memory at once: they train {at_once} at a time"
     if program.streamed:

@@ -171,7 +171,7 @@ def test_a_run_behind_a_link(train, tmp_path):
 
 def test_kernels_without_a_gpu(train, capsys):
     train(kernel="pallas", epochs=1)
-    assert "there is no GPU for the kernels" in capsys.readouterr().err
+    assert "there is no GPU for the kernels of the energies" in capsys.readouterr().err
 
 
 def test_too_little_data_to_score(train, lamp):
