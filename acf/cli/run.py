@@ -19,7 +19,7 @@ class Run:
     method: str = "acf"
     """Method to train: acf, gcl, dms, msa or factored_markov."""
     preset: str | None = None
-    """quick, paper, FILE.toml; acf: sparse, no-fwd, no-inv, no-policy, no-ratio [default: paper on a GPU or quick]."""
+    """quick, full, paper, FILE.toml; acf: sparse, no-fwd, no-inv and so on [default: full on a GPU, quick]."""
     seed: int = 0
     """First seed."""
     seeds: int = 1
@@ -30,6 +30,8 @@ class Run:
     """Passes over the data [default: the preset's]."""
     hparams: dict[str, float] = field(default_factory=dict)
     """Hyperparameters that differ from the preset: --hparams lr 1e-3 noise 0.05"""
+    encoder: Literal["places", "residual"] | None = None
+    """places: looks at each place of the picture alone; residual: the paper's [default: the preset's]."""
     kernel: Literal["auto", "xla", "pallas"] = "auto"
     """Of the energies. pallas: GPU kernels; xla: plain JAX; auto: the kernels where there is a GPU for them."""
 
@@ -79,6 +81,7 @@ class Run:
                 seeds=seeds,
                 hparams=self.hparams,
                 epochs=self.epochs,
+                encoder=self.encoder,
                 kernel=self.kernel,
             )
         return out

@@ -18,7 +18,7 @@ class Train:
     method: str = "acf"
     """Method to train: acf, gcl, dms, msa or factored_markov."""
     preset: str | None = None
-    """quick, paper, FILE.toml; acf: sparse, no-fwd, no-inv, no-policy, no-ratio [default: paper on a GPU or quick]."""
+    """quick, full, paper, FILE.toml; acf: sparse, no-fwd, no-inv and so on [default: full on a GPU, quick]."""
     seed: int = 0
     """First seed."""
     seeds: int = 1
@@ -31,6 +31,8 @@ class Train:
     """Hyperparameters that differ from the preset: --hparams lr 1e-3 noise 0.05"""
     bf16: bool | None = None
     """Encoder arithmetic in bfloat16 [default: on with a GPU that is fast in it]."""
+    encoder: Literal["places", "residual"] | None = None
+    """places: looks at each place of the picture alone; residual: the paper's [default: the preset's]."""
     kernel: Literal["auto", "xla", "pallas"] = "auto"
     """Of the energies. pallas: GPU kernels; xla: plain JAX; auto: the kernels where there is a GPU for them."""
     noop: int | None = None
@@ -55,6 +57,7 @@ class Train:
             latents=self.latents,
             epochs=self.epochs,
             bf16=self.bf16,
+            encoder=self.encoder,
             kernel=self.kernel,
             noop=self.noop,
             wandb=self.wandb,

@@ -14,7 +14,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from acf.methods.base import Batch, Method, Spec, Terms
 from acf.methods.guard import guard_loss
 from acf.methods.transitions import Latents, add_noise, encode_pair, taken
-from acf.nn import MLP, Encoder, Energies
+from acf.nn import MLP, Energies
 
 
 @jax.tree_util.register_dataclass
@@ -41,7 +41,7 @@ class ACF(nnx.Module):
     def __init__(self, spec: Spec, *, rngs: nnx.Rngs):
         K, A, H = spec.latents, spec.n_actions, spec.hidden
         self.noop = spec.noop
-        self.encode = Encoder(spec.frame_shape, K, depth=spec.depth, hidden=H, dtype=spec.dtype, rngs=rngs)
+        self.encode = spec.make_encoder(rngs=rngs)
         self.energies = Energies(K, A, hidden=H, kernel=spec.kernel, rngs=rngs)
         self.policy = MLP(K, (H, H), A, rngs=rngs)
 

@@ -2,15 +2,17 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt8
 
+from acf.nn import PlacesEncoder, ResidualEncoder
 from acf.nn.kernel import Kernel
 
 Params = Any  # the model's parameters, a pytree of float32 arrays
+Encoders = Literal["places", "residual"]
 Terms = dict[str, Float[Array, ""]]
 
 
@@ -22,10 +24,12 @@ class Spec:
     n_actions: int
     noop: int
     latents: int
+    encoder: Encoders = "places"
+    """`places` looks at each place alone and adds up (`acf.nn.places`); `residual` is the paper's."""
     depth: int = 24
-    """Channels of the encoder's first block; they double from block to block."""
+    """Channels of the first block of the residual encoder and decoder; they double from block to block."""
     hidden: int = 256
-    """Width of every hidden layer outside the convolutions."""
+    """Width of every hidden layer outside the convolutions; a place's features are half as many."""
     bf16: bool = False
     """Encoder arithmetic in bfloat16; parameters, losses and optimiser stay in float32."""
     kernel: Kernel = "auto"
@@ -37,6 +41,16 @@ class Spec:
     @property
     def dtype(self):
         return jnp.bfloat16 if self.bf16 else jnp.float32
+
+    def make_encoder(
+        self, latents: int | None = None, *, bounded: bool = True, rngs: nnx.Rngs
+    ) -> PlacesEncoder | ResidualEncoder:
+        """From frames to so many latents, as asked of the run; `bounded` ones end in tanh."""
+        K = self.latents if latents is None else latents
+        own = {"bounded": bounded, "dtype": self.dtype, "rngs": rngs}
+        if self.encoder == "residual":
+            return ResidualEncoder(self.frame_shape, K, depth=self.depth, hidden=self.hidden, **own)
+        return PlacesEncoder(self.frame_shape, K, width=self.hidden // 2, **own)
 
 
 class Batch(NamedTuple):

@@ -16,7 +16,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from acf.methods.base import Batch, Method, Spec, Terms
 from acf.methods.guard import guard_loss
-from acf.nn import Decoder, Encoder, StackedMLP, as_pixels, sample_gates
+from acf.nn import Decoder, StackedMLP, as_pixels, sample_gates
 
 MIN_VARIANCE = 1e-4  # of deterministic dynamics: below it, a gate that flickers costs more than all else
 START_LOGIT = 5.0  # all edges open, with probability 0.993
@@ -105,7 +105,7 @@ class DMS(nnx.Module):
     def __init__(self, spec: Spec, *, rngs: nnx.Rngs):
         K, H = spec.latents, spec.hidden
         sizes = {"depth": spec.depth, "hidden": H, "dtype": spec.dtype}
-        self.encoder = Encoder(spec.frame_shape, 2 * K, bounded=False, **sizes, rngs=rngs)
+        self.encoder = spec.make_encoder(2 * K, bounded=False, rngs=rngs)
         self.decode = Decoder(K, spec.frame_shape, **sizes, rngs=rngs)
         self.scale_x = nnx.Param(jnp.zeros(1))
         self.dynamics = Dynamics(K, spec.n_actions, hidden=H, rngs=rngs)

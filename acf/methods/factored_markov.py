@@ -15,7 +15,7 @@ from acf.methods.acf import forward_loss
 from acf.methods.base import Batch, Method, Spec, Terms
 from acf.methods.guard import guard_loss
 from acf.methods.transitions import Latents, add_noise, encode_pair, taken
-from acf.nn import Encoder, Energies
+from acf.nn import Energies
 
 
 @jax.tree_util.register_dataclass
@@ -33,8 +33,7 @@ class HParams:
 class FactoredMarkov(nnx.Module):
     def __init__(self, spec: Spec, *, rngs: nnx.Rngs):
         K, A, H = spec.latents, spec.n_actions, spec.hidden
-        sizes = {"depth": spec.depth, "hidden": H, "dtype": spec.dtype}
-        self.encode = Encoder(spec.frame_shape, K, **sizes, rngs=rngs)
+        self.encode = spec.make_encoder(rngs=rngs)
         self.energies = Energies(K, A, hidden=H, kernel=spec.kernel, rngs=rngs)
 
 

@@ -14,7 +14,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from acf.methods.base import Batch, Method, Spec, Terms
 from acf.methods.guard import guard_loss
 from acf.methods.transitions import Latents, add_noise, derangement, encode_pair, taken, two_sample_loss
-from acf.nn import Decoder, Encoder, StackedMLP, as_pixels
+from acf.nn import Decoder, StackedMLP, as_pixels
 
 
 @jax.tree_util.register_dataclass
@@ -47,7 +47,7 @@ class GCL(nnx.Module):
     def __init__(self, spec: Spec, *, rngs: nnx.Rngs):
         K, A, H = spec.latents, spec.n_actions, spec.hidden
         sizes = {"depth": spec.depth, "hidden": H, "dtype": spec.dtype}
-        self.encode = Encoder(spec.frame_shape, K, **sizes, rngs=rngs)
+        self.encode = spec.make_encoder(rngs=rngs)
         self.decode = Decoder(K, spec.frame_shape, **sizes, rngs=rngs) if spec.decoder else None
         self.energies = FactorEnergies(K, A, hidden=H // 2, rngs=rngs)
 

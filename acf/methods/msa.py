@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from acf.methods.base import Batch, Method, Spec, Terms
 from acf.methods.transitions import Latents, derangement, encode_pair, taken, two_sample_loss
-from acf.nn import MLP, Encoder
+from acf.nn import MLP
 
 
 @jax.tree_util.register_dataclass
@@ -31,8 +31,7 @@ class HParams:
 class MSA(nnx.Module):
     def __init__(self, spec: Spec, *, rngs: nnx.Rngs):
         K, A, H = spec.latents, spec.n_actions, spec.hidden
-        sizes = {"depth": spec.depth, "hidden": H, "dtype": spec.dtype}
-        self.encode = Encoder(spec.frame_shape, K, **sizes, rngs=rngs)
+        self.encode = spec.make_encoder(rngs=rngs)
         self.inverse = MLP(2 * K, (H // 2,), A, rngs=rngs)
         self.ratio = MLP(2 * K, (H // 2,), 1, rngs=rngs)
 

@@ -13,7 +13,7 @@ import jax
 from acf.data.transitions import Transitions
 from acf.errors import AcfError
 from acf.methods import get
-from acf.methods.base import Method, Spec
+from acf.methods.base import Encoders, Method, Spec
 from acf.nn.kernel import Kernel, nvidia_capability
 from acf.training.population import Schedule
 from acf.training.presets import Preset, default_preset, get_preset
@@ -110,6 +110,7 @@ def make_spec(
     members: Sequence[dict[str, float]],
     *,
     latents: int | None = None,
+    encoder: Encoders | None = None,
     bf16: bool | None = None,
     kernel: Kernel = "auto",
 ) -> Spec:
@@ -121,6 +122,7 @@ def make_spec(
         n_actions=data.n_actions,
         noop=data.noop,
         latents=latents if latents is not None else len(data.factor_names),
+        encoder=encoder or preset.encoder,
         depth=preset.depth,
         hidden=preset.hidden,
         bf16=_fast_in_bf16() if bf16 is None else bf16,

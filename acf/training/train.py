@@ -25,7 +25,7 @@ from acf.data.transitions import Transitions, used_frames
 from acf.errors import AcfError
 from acf.files import check_own, exclusive_lock, write_atomic
 from acf.methods import get
-from acf.methods.base import Learner
+from acf.methods.base import Encoders, Learner
 from acf.nn.kernel import Kernel, chosen
 from acf.training import checkpoint, population
 from acf.training.compiled import keep_compiled_programs
@@ -57,6 +57,7 @@ def train(
     hparams: dict[str, float] | Sequence[dict[str, float]] = {},  # noqa: B006 (never changed)
     latents: int | None = None,
     epochs: int | None = None,
+    encoder: Encoders | None = None,
     bf16: bool | None = None,
     kernel: Kernel = "auto",
     noop: int | None = None,
@@ -67,9 +68,9 @@ def train(
     """Train a population, one member a seed, into the directory `out`.
 
     `hparams` overrides the preset's, for all members or as one dict a member. `latents` is the number of factors where
-    the data knows them; `noop` stands in for what the data says of its no-op. Data in memory is saved to `out/data`.
-    A run that lasts until the time `until` of `time.monotonic()` is saved and `Interrupted` raised. A finished run is
-    left alone.
+    the data knows them; `encoder`, `places` or `residual`, is the preset's; `noop` stands in for what the data says of
+    its no-op. Data in memory is saved to `out/data`. A run that lasts until the time `until` of `time.monotonic()` is
+    saved and `Interrupted` raised. A finished run is left alone.
     """
     keep_compiled_programs()
     directory = RunDir(Path(out))
@@ -77,7 +78,7 @@ def train(
     given = given if noop is None else replace(given, noop=noop)
     sizes, members = make_settings(method, preset, given.source.get("domain"), seeds, hparams, epochs)
     own = [member.hparams for member in members]
-    spec = make_spec(given, sizes, own, latents=latents, bf16=bf16, kernel=kernel)
+    spec = make_spec(given, sizes, own, latents=latents, encoder=encoder, bf16=bf16, kernel=kernel)
     config = Config(method, spec, members, sizes.batch_size, sizes.epochs, data={})
     train_part, _ = directory.split(given)
     check_trainable(config, train_part)

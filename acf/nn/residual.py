@@ -10,7 +10,7 @@ from acf.nn.mlp import MLP
 MIN_RESOLUTION = 4
 
 
-class Encoder(nnx.Module):
+class ResidualEncoder(nnx.Module):
     """Position channels, blocks that halve the resolution and double the depth down to 4x4, an MLP, tanh.
 
     `bounded=False` leaves out the tanh. Parameters and the output are float32; `dtype` is that of the arithmetic.
