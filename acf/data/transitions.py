@@ -224,6 +224,12 @@ def used_frames(data: Transitions) -> Int[np.ndarray, " M2"]:
     return np.flatnonzero(used)
 
 
+def mean_picture(data: Transitions, most: int = 4096) -> Float32[np.ndarray, "H W C"]:
+    """Of the frames that transitions start from, evenly over them where they are many."""
+    rows = data.i[np.linspace(0, len(data) - 1, min(len(data), most)).astype(int)]
+    return data.frames[rows].mean(0, dtype=np.float32)
+
+
 def _check_alike(first: Transitions, part: Transitions, k: int) -> None:
     for name in ("frame_shape", "action_names", "noop", "factor_names", "controllable"):
         expected, found = getattr(first, name), getattr(part, name)

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 # A new method is a file in this folder and a line here.
 METHODS = {
+    "lattice": "acf.methods.lattice",
     "acf": "acf.methods.acf",
     "gcl": "acf.methods.gcl",
     "dms": "acf.methods.dms",

@@ -1,5 +1,6 @@
 """The contract every method keeps, and how the trainer sees one: pure functions of arrays."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
@@ -59,6 +60,35 @@ class Batch(NamedTuple):
     x_next: UInt8[Array, "N H W C"]
     epoch: Float[Array, ""]
     """Passes over the data so far, for terms that are ramped in."""
+    progress: Float[Array, ""] | float = 0.0
+    """The same as a share of the whole training."""
+    known: Any = ()
+    """What the method's sampler knows of the data."""
+
+
+class Sampler(NamedTuple):
+    """How batches are drawn, for methods that need others than those of a shuffle."""
+
+    know: Callable[[Any], Any]
+    """Once, of the training transitions: a pytree of arrays, for `draw` and for the loss (`Batch.known`)."""
+    draw: Callable[[Any, PRNGKeyArray, int], Int[Array, " n"]]
+    """The transitions of one batch of n."""
+    multiple_of: int = 1
+    """What n must be a multiple of."""
+
+
+class Recipe(NamedTuple):
+    """How a method is trained, where it differs from AdamW on shuffled transitions."""
+
+    sampler: Sampler | None = None
+    """None: every transition once an epoch, shuffled."""
+    schedule: Callable[[Float[Array, ""]], Float[Array, ""]] = jnp.ones_like
+    """The learning rate at each share of the training done, as a multiple of `lr`."""
+    clip: float = math.inf
+    """Largest norm of a gradient; what is longer is shortened to it."""
+
+
+USUAL = Recipe()
 
 
 @dataclass(frozen=True)
@@ -78,6 +108,11 @@ class Method:
     scores: Callable[[Any, Array, Array], Float[Array, "N K A"]] | None = None
     """`scores(model, z_next, z)`: `∂E_k(z'_k, a, z) / ∂z'_k`, for methods with an energy a latent and action."""
     extras: Callable[[Any, Any], dict[str, Any]] | None = None
+    recipe: Recipe = USUAL
+    latents: int | None = None
+    """How many to ask for where nobody says, for a method that finds how many are needed. None: as many as factors."""
+    context: int = 0
+    """How many of the latents, the last ones, stand for what an episode keeps."""
     nats: tuple[str, ...] = ()
     """The terms that are log-losses, in nats: their plain sum compares models whose weights of the terms differ."""
 
@@ -85,8 +120,12 @@ class Method:
         """The method as pure functions for data of this shape. The module is split once, here."""
         graph = nnx.graphdef(nnx.eval_shape(lambda: self.model(spec, rngs=nnx.Rngs(0))))
 
-        def init(key: PRNGKeyArray) -> Params:
-            return nnx.state(self.model(spec, rngs=nnx.Rngs(key)))
+        def init(key: PRNGKeyArray, mean: Float[Array, "H W C"] | None = None) -> Params:
+            model = self.model(spec, rngs=nnx.Rngs(key))
+            for _, part in nnx.iter_graph(model):
+                if isinstance(part, PlacesEncoder) and mean is not None:
+                    part.mean[...] = mean
+            return nnx.state(model)
 
         def loss(params: Params, batch: Batch, key: PRNGKeyArray, hparams: Any) -> tuple[Float[Array, ""], Terms]:
             return self.loss(nnx.merge(graph, params), batch, key, hparams)
@@ -101,12 +140,14 @@ class Method:
             assert self.scores is not None
             return self.scores(nnx.merge(graph, params), z_next, z)
 
-        return Learner(init, loss, encode, extras, scores if self.scores else None)
+        return Learner(init, loss, encode, extras, scores if self.scores else None, self.recipe)
 
 
 class Learner(NamedTuple):
-    init: Callable[[PRNGKeyArray], Params]
+    init: Callable[..., Params]
+    """`init(key)`, or `init(key, mean)` with the mean picture of the data."""
     loss: Callable[[Params, Batch, PRNGKeyArray, Any], tuple[Float[Array, ""], Terms]]
     encode: Callable[[Params, UInt8[Array, "N H W C"]], Float[Array, "N d"]]
     extras: Callable[[Params, Any], dict[str, Any]]
     scores: Callable[[Params, Float[Array, "N K"], Float[Array, "N K"]], Float[Array, "N K A"]] | None = None
+    recipe: Recipe = USUAL

@@ -7,8 +7,8 @@ from flax import nnx
 from jaxtyping import Array, Float, UInt8
 
 from acf.nn.blocks import Up, overlap_add
-from acf.nn.encoder import MIN_RESOLUTION
 from acf.nn.mlp import MLP
+from acf.nn.residual import MIN_RESOLUTION
 
 PACE = 100.0  # of the mean frame, against the networks
 

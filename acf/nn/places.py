@@ -10,19 +10,20 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 from flax import nnx
-from jaxtyping import Array, Float, UInt8
+from jaxtyping import Array, Float, Num, UInt8
 
 from acf.nn.mlp import MLP
 
 PLACES = 256  # about so many, whatever the size of the picture
 REACH = 2.0  # the coordinates of places go from -REACH to REACH
-SCALE = 64.0  # of pixels: black is 0, white 4
+SCALE = 64.0  # of pixels: from black to white is 4
 
 
 class Seen(NamedTuple):
     """What the encoder makes of frames, place by place."""
 
     z: Float[Array, "N d"]
+    moments: Float[Array, "N 3*F"]
     shares: Float[Array, "N P d"]
     """What each place adds to each latent."""
 
@@ -31,7 +32,8 @@ class PlacesEncoder(nnx.Module):
     """An MLP sees the patch at each place, not where it is: features f. Latents are linear in Σ f, Σ f·x and Σ f·y.
 
     So a latent is a count or a coordinate. What several objects contribute adds up; an object that moves by one place
-    changes the latents by the same amount wherever it was; black adds nothing. Patches are 2s x 2s pixels, s apart,
+    changes the latents by the same amount wherever it was. A place that looks as it does in the mean picture, which is
+    black until it is told, adds nothing. Patches are 2s x 2s pixels, s apart,
     where s = √(H·W / 256), rounded: about 256 places at any size, 2 pixels apart at 32x32, 5 at 84x84, 11 at 210x160.
 
     `bounded` puts a tanh behind. Parameters, sums and output are float32; `dtype` is that of the rest.
@@ -51,6 +53,7 @@ class PlacesEncoder(nnx.Module):
         self.bounded = bounded
         self.dtype = dtype
         self.stride = max(1, round(math.sqrt(h * w / PLACES)))
+        self.mean = nnx.Param(jnp.zeros(frame_shape))  # of the data's pictures; it does not learn
         self.look = MLP((2 * self.stride) ** 2 * c, (width, width), width, dtype=dtype, rngs=rngs)
         self.add_up = nnx.Linear(3 * width, latents, rngs=rngs)
 
@@ -60,26 +63,27 @@ class PlacesEncoder(nnx.Module):
 
     def moments(self, frames: UInt8[Array, "N H W C"]) -> Float[Array, "N 3*F"]:
         """Σ f, Σ f·x and Σ f·y over the places."""
-        features, where = self.features(frames)
-        sums = jnp.einsum("npf,pm->nmf", features, where.astype(self.dtype), preferred_element_type=jnp.float32)
-        return sums.reshape(len(frames), -1)
+        return self._moments(*self.features(frames))
 
     def seen(self, frames: UInt8[Array, "N H W C"]) -> Seen:
         """The latents of an unbounded encoder, and what each place adds to them."""
         features, where = self.features(frames)
         kernel = self.add_up.kernel[...].reshape(3, -1, self.add_up.out_features)
         each = jnp.einsum("npf,mfd->npmd", features, kernel.astype(self.dtype), preferred_element_type=jnp.float32)
-        shares = (each * where[:, :, None]).sum(2)
-        assert self.add_up.bias is not None
-        return Seen(shares.sum(1) + self.add_up.bias[...], shares)
+        moments = self._moments(features, where)
+        return Seen(self.add_up(moments), moments, (each * where[:, :, None]).sum(2))
 
     def features(self, frames: UInt8[Array, "N H W C"]) -> tuple[Float[Array, "N P F"], Float[Array, "P 3"]]:
-        """f at every place, less that of a black one; and the weights of the three sums: 1, x and y."""
-        x = patches(frames, self.stride)
+        """f at every place, less that of the mean picture; and the weights of the three sums: 1, x and y."""
+        x, mean = patches(frames, self.stride), patches(jax.lax.stop_gradient(self.mean[...])[None], self.stride)
         N, h, w, _ = x.shape
-        rows = (x.astype(self.dtype) / SCALE).reshape(N * h * w, -1)
+        rows = ((x.astype(self.dtype) - mean.astype(self.dtype)) / SCALE).reshape(N * h * w, -1)
         features = self._see(rows) - self._see(jnp.zeros_like(rows[:1]))
         return features.reshape(N, h * w, -1), places(h, w)
+
+    def _moments(self, features: Float[Array, "N P F"], where: Float[Array, "P 3"]) -> Float[Array, "N 3*F"]:
+        sums = jnp.einsum("npf,pm->nmf", features, where.astype(self.dtype), preferred_element_type=jnp.float32)
+        return sums.reshape(len(features), -1)
 
     def _see(self, rows: Float[Array, "R p"]) -> Float[Array, "R F"]:
         return jax.nn.silu(self.look(rows))
@@ -91,7 +95,7 @@ def places(h: int, w: int) -> Float[Array, "P 3"]:
     return jnp.stack([jnp.ones((h, w)), x, y], axis=-1).reshape(h * w, 3) * 2 / math.sqrt(h * w)
 
 
-def patches(frames: UInt8[Array, "N H W C"], stride: int) -> UInt8[Array, "N h w p"]:
+def patches(frames: Num[Array, "N H W C"], stride: int) -> Num[Array, "N h w p"]:
     """The neighbourhood of each place, twice the stride high and wide; zeros outside the picture."""
     N, H, W, C = frames.shape
     h, w, before = -(-H // stride), -(-W // stride), stride // 2

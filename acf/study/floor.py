@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from acf.methods.base import Spec
-from acf.nn.encoder import MIN_RESOLUTION
+from acf.nn.residual import MIN_RESOLUTION
 
 
 class Rates(NamedTuple):

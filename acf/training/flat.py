@@ -20,7 +20,7 @@ class Layout(NamedTuple):
     ravel: Callable[[Params], Float[Array, " n"]]
     unravel: Callable[[Float[Array, " n"]], Params]
     decayed: Bool[np.ndarray, " n"]
-    """Where weight decay acts: on weights; not on biases, norm scales, variances and the logits of gates."""
+    """Where weight decay acts: on weights; not on biases, means, norm scales, variances and the logits of gates."""
 
 
 def layout(shapes: Any) -> Layout:
@@ -38,5 +38,5 @@ def layout(shapes: Any) -> Layout:
         return tree.unflatten([vector[start : start + leaf.size].reshape(leaf.shape) for leaf, start in parts])
 
     names = [jax.tree_util.keystr(path) for path, _ in jax.tree.leaves_with_path(shapes)]
-    decayed = [not any(word in name for word in ("bias", "scale", "'b_", "logits")) for name in names]
+    decayed = [not any(word in name for word in ("bias", "scale", "'b_", "logits", "'mean'")) for name in names]
     return Layout(starts[-1], ravel, unravel, np.repeat(decayed, sizes))

@@ -4,6 +4,7 @@ Pure functions of arrays. Everything random is derived from a member's seed and 
 parameters, the optimiser's moments and the number of the step: nothing else has to be saved to go on exactly.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -82,9 +83,11 @@ class Schedule:
         return self.steps_per_epoch * self.epochs
 
 
-def init(learner: Learner, seeds: Int[Array, " P"]) -> State:
+def init(learner: Learner, seeds: Int[Array, " P"], mean: Float[Array, "H W C"] | None = None) -> State:
+    """Fresh members, for data with this mean picture."""
+
     def one(seed: Int[Array, ""]) -> State:
-        tree = learner.init(_stream(seed, INIT))
+        tree = learner.init(_stream(seed, INIT), mean)
         params = layout(tree).ravel(tree)
         return State(params, ADAM.init(params), jnp.int32(-1))
 
@@ -94,15 +97,16 @@ def init(learner: Learner, seeds: Int[Array, " P"]) -> State:
 def make_chunk(
     learner: Learner, schedule: Schedule, mesh: Mesh, streamed: bool = False
 ) -> Callable[..., tuple[State, "Outcome"]]:
-    """The program `(state, seeds, hparams, data, step) -> (state, outcome)` of one chunk, not yet compiled.
+    """The program `(state, seeds, hparams, data, known, step) -> (state, outcome)` of one chunk, not yet compiled.
 
     Members are spread over the mesh's devices and never talk to each other. `data` is `Arrays`, whole on every device;
-    or, where it is streamed, the chunk's `Batches`, each member's on its own.
+    or, where it is streamed, the chunk's `Batches`, each member's on its own. `known` is what the method's sampler
+    knows of the data, on every device.
     """
     flat, N = layout(jax.eval_shape(learner.init, jax.random.key(0))), schedule.batch_size
 
-    def one_member(state: State, seed: Int[Array, ""], hparams: Any, data: Any, first: Int[Array, ""]):
-        order = None if streamed else _order(seed, schedule, first)
+    def one_member(state: State, seed: Int[Array, ""], hparams: Any, data: Any, known: Any, first: Int[Array, ""]):
+        order = None if streamed else _order(learner, seed, schedule, known, first)
 
         def fetch(t: Int[Array, ""]) -> tuple[UInt8[Array, "2*N H W C"], Int[Array, " N"]]:
             take = partial(jax.lax.dynamic_slice_in_dim, start_index=(t - first) * N, slice_size=N)
@@ -115,7 +119,8 @@ def make_chunk(
         def body(carry: tuple[State, Any], t: Int[Array, ""]):
             # The next batch hangs on nothing that is computed here: a GPU fetches it beside the step's own work.
             state, (frames, action) = carry
-            batch = Batch(frames[:N], action, frames[N:], t / jnp.float32(schedule.steps_per_epoch))
+            epoch, progress = (t / jnp.float32(steps) for steps in (schedule.steps_per_epoch, schedule.steps))
+            batch = Batch(frames[:N], action, frames[N:], epoch, progress, known)
             key = jax.random.fold_in(_stream(seed, NOISE), t)
             state, terms = _step(learner, flat, state, batch, key, hparams, t)
             return (state, fetch(t + 1)), terms
@@ -123,19 +128,19 @@ def make_chunk(
         (state, _), terms = jax.lax.scan(body, (state, fetch(first)), first + jnp.arange(schedule.chunk))
         return state, Outcome(jax.tree.map(jnp.mean, terms), state.diverged_at)
 
-    def all_members(state: State, seeds: Int[Array, " P"], hparams: Any, data: Any, first: Int[Array, ""]):
+    def all_members(state: State, seeds: Int[Array, " P"], hparams: Any, data: Any, known: Any, first: Int[Array, ""]):
         if side_by_side():
-            axes = (0, 0, 0, 0 if streamed else None, None)
-            return jax.vmap(one_member, in_axes=axes)(state, seeds, hparams, data, first)
+            axes = (0, 0, 0, 0 if streamed else None, None, None)
+            return jax.vmap(one_member, in_axes=axes)(state, seeds, hparams, data, known, first)
 
         def in_turn(own: tuple[State, Int[Array, ""], Any, Batches | None]):
             state, seed, hparams, batches = own
-            return one_member(state, seed, hparams, batches if streamed else data, first)
+            return one_member(state, seed, hparams, batches if streamed else data, known, first)
 
         return jax.lax.map(in_turn, (state, seeds, hparams, data if streamed else None))
 
     members, shared = PartitionSpec("members"), PartitionSpec()
-    specs = (members, members, members, members if streamed else shared, shared)
+    specs = (members, members, members, members if streamed else shared, shared, shared)
     sharded = jax.shard_map(all_members, mesh=mesh, in_specs=specs, out_specs=members, check_vma=False)
     return jax.jit(sharded, donate_argnums=0)
 
@@ -147,9 +152,11 @@ def side_by_side() -> bool:
     return jax.default_backend() != "cpu"
 
 
-def orders(seeds: Int[Array, " P"], schedule: Schedule, first: Int[Array, ""]) -> Int[Array, "P rows"]:
+def orders(
+    learner: Learner, seeds: Int[Array, " P"], schedule: Schedule, known: Any, first: Int[Array, ""]
+) -> Int[Array, "P rows"]:
     """The transitions of a chunk, for each member: what `make_chunk` works out itself unless it is streamed."""
-    return jax.vmap(lambda seed: _order(seed, schedule, first))(seeds)
+    return jax.vmap(lambda seed: _order(learner, seed, schedule, known, first))(seeds)
 
 
 def member_mesh(n_members: int) -> Mesh:
@@ -186,8 +193,15 @@ def _stream(seed: Int[Array, ""], stream: int) -> PRNGKeyArray:
     return jax.random.fold_in(jax.random.key(seed), stream)
 
 
-def _order(seed: Int[Array, ""], schedule: Schedule, first: Int[Array, ""]) -> Int[Array, " rows"]:
-    """This chunk's share of the epoch's shuffle: no transition twice in a batch, nor in an epoch."""
+def _order(
+    learner: Learner, seed: Int[Array, ""], schedule: Schedule, known: Any, first: Int[Array, ""]
+) -> Int[Array, " rows"]:
+    """What the method's sampler draws for this chunk's steps; without one, the chunk's share of the epoch's shuffle: no
+    transition twice in a batch, nor in an epoch.
+    """
+    if sampler := learner.recipe.sampler:
+        keys = jax.vmap(partial(jax.random.fold_in, _stream(seed, ORDER)))(first + jnp.arange(schedule.chunk))
+        return jax.vmap(lambda key: sampler.draw(known, key, schedule.batch_size))(keys).reshape(-1)
     epoch = first // schedule.steps_per_epoch
     shuffle = jax.random.permutation(jax.random.fold_in(_stream(seed, ORDER), epoch), schedule.transitions)
     start = (first - epoch * schedule.steps_per_epoch) * schedule.batch_size
@@ -201,15 +215,19 @@ def _step(
     params = flat.unravel(state.params)
     (loss, terms), gradients = jax.value_and_grad(learner.loss, has_aux=True)(params, batch, key, hparams)
     gradient = flat.ravel(gradients)
-    # Number by number: the update does not wait for the sum below, which tells whether all of them are finite.
+    squared = jnp.sum(gradient * gradient)
+    # Number by number: unless it is clipped, the update does not wait for the sum that tells whether all are finite.
     sound = jnp.where(jnp.isfinite(gradient * gradient), gradient, 0.0)
+    if math.isfinite(learner.recipe.clip):
+        sound *= jnp.minimum(1, learner.recipe.clip / jnp.sqrt(jnp.sum(sound * sound) + 1e-12))
     update, optimiser = ADAM.update(sound, state.optimiser)
     decay = WEIGHT_DECAY * flat.decayed * state.params
-    new = state.params - hparams.lr * (jnp.asarray(update) + decay)
+    lr = hparams.lr * learner.recipe.schedule(jnp.asarray(batch.progress))
+    new = state.params - lr * (jnp.asarray(update) + decay)
     # A member that stops being finite stops with finite parameters: at once where its loss is not, after this step
     # where only its gradient is not. The others go on.
     going_on = (state.diverged_at < 0) & jnp.isfinite(loss)
     kept = jax.tree.map(partial(jnp.where, going_on), (new, optimiser), (state.params, state.optimiser))
-    finite = jnp.isfinite(loss) & jnp.isfinite(jnp.sum(gradient * gradient))
+    finite = jnp.isfinite(loss) & jnp.isfinite(squared)
     diverged_at = jnp.where((state.diverged_at < 0) & ~finite, t, state.diverged_at)
     return State(kept[0], kept[1], diverged_at), {"loss": loss, **terms}

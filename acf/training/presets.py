@@ -114,6 +114,13 @@ _QUICK_DMS = _QUICK_DECODER | {"hidden": 256}
 _QUICK_HPARAMS: dict[str, dict[str, float]] = {"dms": {"frozen_epochs": 4.0, "speed": 5.0}}
 
 
+# 4,000 steps of a small network, a batch being six episodes; the GPU takes larger batches and networks.
+LATTICE: dict[str, dict[str, Any]] = {
+    "quick": {"transitions": 60_000, "horizon": 30, "hidden": 96, "encoder": "places", "batch_size": 96, "epochs": 8},
+    "full": {"horizon": 30, "hidden": 192, "encoder": "places", "batch_size": 256, "epochs": 16},
+}
+
+
 def get_preset(name: str, method: str, domain: str | None) -> Preset:
     """The preset of a method for a domain; a domain the paper does not have gets the method's defaults.
 
@@ -131,6 +138,8 @@ def get_preset(name: str, method: str, domain: str | None) -> Preset:
     paper = Preset(epochs=_EPOCHS.get(domain or "", Preset.epochs), hparams=hparams)
     if name == "full":
         return replace(paper, encoder="places", epochs=FULL_EPOCHS)
+    if method == "lattice":
+        return replace(paper, **LATTICE[name], hparams={})
     if name == "quick":
         quick = hparams | {"lr": 1e-3} | _QUICK_HPARAMS.get(method, {})
         decoder = method == "gcl" and quick.get("recons") != 0

@@ -66,7 +66,9 @@ class Program:
         first: int = 0,
     ):
         given = (jnp.array(seeds), hparams)
-        fit = _fit(learner, schedule, data, given)
+        sampler = learner.recipe.sampler
+        known = sampler.know(data) if sampler else ()
+        fit = _fit(learner, schedule, data, known, given)
         self._chunk, self._mesh, self._size = fit.chunk, fit.mesh, fit.size
         self.memory = fit.own
         """Bytes of a device that the members of a group need, the data apart."""
@@ -74,9 +76,11 @@ class Program:
         self.at_once = fit.size // fit.mesh.size
         """Members that a device trains at the same time."""
         self._given = [population.place(fit.mesh, of_group) for of_group in _cut(given, fit.size)]
+        self._known = population.place_shared(fit.mesh, known)
         self._arrays = self._stream = None
         if fit.streamed:
-            self._stream = Stream(data, schedule, fit.mesh, [seeds for seeds, _ in self._given], first)
+            draw = partial(population.orders, learner, schedule=schedule, known=self._known)
+            self._stream = Stream(data, schedule, fit.mesh, [seeds for seeds, _ in self._given], draw, first)
         else:
             self._arrays = population.place_shared(fit.mesh, _arrays(data))
         self._last: Outcome | None = None
@@ -99,7 +103,7 @@ class Program:
         outcomes = []
         for n, (state, seeds, hparams) in enumerate(self._groups):
             feed = self._stream.take() if self._stream else self._arrays
-            state, outcome = self._chunk(state, seeds, hparams, feed, jnp.int32(first))
+            state, outcome = self._chunk(state, seeds, hparams, feed, self._known, jnp.int32(first))
             self._groups[n] = Group(state, seeds, hparams)
             outcomes.append(outcome)
             if self._stream:
@@ -128,14 +132,16 @@ class _Fit(NamedTuple):
     needed: int  # with the data, and all that lies there meanwhile
 
 
-def _fit(learner: Learner, schedule: Schedule, data: Transitions, given: tuple[Int[Array, " P"], Any]) -> _Fit:
+def _fit(
+    learner: Learner, schedule: Schedule, data: Transitions, known: Any, given: tuple[Int[Array, " P"], Any]
+) -> _Fit:
     """The first that fits: all members at once, then ever smaller groups; with the data in memory, then streamed."""
     members, available = len(given[0]), memory()
     sizes = [n for n in range(members, 0, -1) if members % n == 0]
     ways = (False, True) if data.frames.nbytes <= available // 2 else (True,)
     needed = 0
     for streamed, size in product(ways, sizes):
-        fit = _compile(learner, schedule, data, given, size, streamed)
+        fit = _compile(learner, schedule, data, known, given, size, streamed)
         if fit.needed <= available:
             return fit
         needed = fit.needed
@@ -150,6 +156,7 @@ def _compile(
     learner: Learner,
     schedule: Schedule,
     data: Transitions,
+    known: Any,
     given: tuple[Int[Array, " P"], Any],
     size: int,
     streamed: bool,
@@ -162,7 +169,8 @@ def _compile(
     else:
         feed = _shapes(population.on_every_device(mesh), _arrays(data))
     chunk = population.make_chunk(learner, schedule, mesh, streamed)
-    compiled = compile_program(chunk, state, *by_member(group), feed, jnp.int32(0))
+    shared = _shapes(population.on_every_device(mesh), known)
+    compiled = compile_program(chunk, state, *by_member(group), feed, shared, jnp.int32(0))
     of_data = _bytes(feed) // (mesh.size if streamed else 1)
     own = memory_of(compiled) - of_data
     # Streamed, there are three times the batches: those in use, those of who comes next, and those being sent.

@@ -1,7 +1,7 @@
 """Batches of data that is larger than the device's memory: read and sent ahead while the device works."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import jax
@@ -18,9 +18,17 @@ from acf.training.population import Batches, Schedule
 class Stream:
     """The chunks' batches in the order they are needed: every group's, chunk after chunk, one always ready ahead."""
 
-    def __init__(self, data: Transitions, schedule: Schedule, mesh: Mesh, seeds: list[Int[Array, " P"]], first: int):
+    def __init__(
+        self,
+        data: Transitions,
+        schedule: Schedule,
+        mesh: Mesh,
+        seeds: list[Int[Array, " P"]],
+        draw: Callable[..., Int[Array, "P rows"]],
+        first: int,
+    ):
         self._data, self._mesh, self._seeds = data, mesh, seeds
-        self._orders = jax.jit(lambda seeds, first: population.orders(seeds, schedule, first))
+        self._orders = jax.jit(lambda seeds, first: draw(seeds=seeds, first=first))
         self._turns = self._all_turns(schedule, first)
         self._ahead = ThreadPoolExecutor(1)
         self._readers = ThreadPoolExecutor(os.cpu_count())

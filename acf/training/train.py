@@ -19,9 +19,10 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Float
 
 from acf.data.checks import rows_differ
-from acf.data.transitions import Transitions, used_frames
+from acf.data.transitions import Transitions, mean_picture, used_frames
 from acf.errors import AcfError
 from acf.files import check_own, exclusive_lock, write_atomic
 from acf.methods import get
@@ -78,7 +79,7 @@ def train(
     given = given if noop is None else replace(given, noop=noop)
     sizes, members = make_settings(method, preset, given.source.get("domain"), seeds, hparams, epochs)
     own = [member.hparams for member in members]
-    spec = make_spec(given, sizes, own, latents=latents, encoder=encoder, bf16=bf16, kernel=kernel)
+    spec = make_spec(get(method), given, sizes, own, latents=latents, encoder=encoder, bf16=bf16, kernel=kernel)
     config = Config(method, spec, members, sizes.batch_size, sizes.epochs, data={})
     train_part, _ = directory.split(given)
     check_trainable(config, train_part)
@@ -183,7 +184,7 @@ def _train(
         view = stack.enter_context(View(f"training {config.method}", progress.step, schedule.steps))
         # While the program is compiled: the first state of all, and a library that imports torch where there is one.
         beside = stack.enter_context(ThreadPoolExecutor(1))
-        start = beside.submit(lambda: state or _init(learner, seeds))
+        start = beside.submit(lambda: state or _init(learner, seeds, mean_picture(data)))
         library = beside.submit(import_module, "tensorboardX")
         program = Program(learner, schedule, data, seeds, hparams, progress.step)
         stack.enter_context(closing(program))
@@ -245,10 +246,10 @@ def _resume(directory: RunDir, learner: Learner, seeds: Sequence[int]) -> tuple[
     return state, _Progress(about["step"], about["seconds"])
 
 
-def _init(learner: Learner, seeds: Sequence[int]) -> State:
+def _init(learner: Learner, seeds: Sequence[int], mean: Float[np.ndarray, "H W C"]) -> State:
     # It runs once: on a CPU, optimising this program takes several times longer than all it does.
     options = {"xla_backend_optimization_level": 0} if jax.default_backend() == "cpu" else None
-    return jax.jit(partial(population.init, learner), compiler_options=options)(jnp.array(seeds))
+    return jax.jit(partial(population.init, learner), compiler_options=options)(jnp.array(seeds), mean)
 
 
 def _files(directory: RunDir, config: Config, step: int) -> Iterator[Logger]:

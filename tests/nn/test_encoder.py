@@ -4,11 +4,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from acf.nn.encoder import with_positions
 from flax import nnx
 
 from acf.nn import Encoder
 from acf.nn.blocks import Down
+from acf.nn.residual import with_positions
 
 # frame shape, channels of each block, shape of what is flattened
 PLANS = {
