@@ -1,4 +1,4 @@
-"""From latents to factors, without labels: steps, levels, a certificate, factors. Pure functions of latents and actions."""
+"""From latents to factors, without labels: steps, levels, a certificate, factors. Pure functions of arrays."""
 
 from acf.factors.certificate import Certificate, certify
 from acf.factors.find import Factors, find_factors

@@ -1,4 +1,4 @@
-"""Transitions as latents see them: all that levels, certificate and factors are found from. No true factor is among it."""
+"""Transitions in latent space: all that levels, certificate and factors are found from. No true factor is among it."""
 
 from typing import NamedTuple
 
