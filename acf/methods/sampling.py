@@ -69,7 +69,7 @@ def draw(known: Known, key: PRNGKeyArray, n: int) -> Int[Array, " n"]:
     place = jax.random.uniform(in_class, (episodes,)) * known.count[chosen]
     anchor = known.by_class[known.first[chosen] + place.astype(jnp.int32)]
     start, length = known.start[anchor][:, None], known.length[anchor][:, None]
-    slot = (jnp.arange(FRAMES) + jax.random.uniform(spread, (episodes, FRAMES))) * length / FRAMES
+    slot = (jnp.arange(FRAMES) + jax.random.uniform(spread, (episodes, 1))) * length / FRAMES
     rows = known.by_episode[start + jnp.minimum(slot.astype(jnp.int32), length - 1)]
     # The anchor stands where it was drawn anyway, or else first.
     own = jnp.argmax(rows == anchor[:, None], axis=1)

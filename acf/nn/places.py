@@ -23,7 +23,7 @@ class Seen(NamedTuple):
     """What the encoder makes of frames, place by place."""
 
     z: Float[Array, "N d"]
-    moments: Float[Array, "N 3*F"]
+    moments: Float[Array, "N F3"]
     shares: Float[Array, "N P d"]
     """What each place adds to each latent."""
 
@@ -61,7 +61,7 @@ class PlacesEncoder(nnx.Module):
         z = self.add_up(self.moments(frames))
         return jnp.tanh(z) if self.bounded else z
 
-    def moments(self, frames: UInt8[Array, "N H W C"]) -> Float[Array, "N 3*F"]:
+    def moments(self, frames: UInt8[Array, "N H W C"]) -> Float[Array, "N F3"]:
         """Σ f, Σ f·x and Σ f·y over the places."""
         return self._moments(*self.features(frames))
 
@@ -81,7 +81,7 @@ class PlacesEncoder(nnx.Module):
         features = self._see(rows) - self._see(jnp.zeros_like(rows[:1]))
         return features.reshape(N, h * w, -1), places(h, w)
 
-    def _moments(self, features: Float[Array, "N P F"], where: Float[Array, "P 3"]) -> Float[Array, "N 3*F"]:
+    def _moments(self, features: Float[Array, "N P F"], where: Float[Array, "P 3"]) -> Float[Array, "N F3"]:
         sums = jnp.einsum("npf,pm->nmf", features, where.astype(self.dtype), preferred_element_type=jnp.float32)
         return sums.reshape(len(features), -1)
 

@@ -7,7 +7,7 @@ import optax
 import pytest
 from flax import nnx
 
-from acf.nn import Decoder, Encoder
+from acf.nn import Decoder, ResidualEncoder
 from acf.nn.decoder import PACE, centre_crop
 
 ADAM = optax.adam(1e-3)
@@ -30,7 +30,7 @@ def latents():
 @pytest.mark.parametrize("shape", [(16, 16, 1), (20, 33, 3), (84, 84, 4), (128, 128, 3)], ids=str)
 def test_any_frame_size(make, shape):
     decoder = make(shape)
-    encoder = nnx.eval_shape(lambda: Encoder(shape, 5, depth=4, hidden=16, rngs=nnx.Rngs(0)))
+    encoder = nnx.eval_shape(lambda: ResidualEncoder(shape, 5, depth=4, hidden=16, rngs=nnx.Rngs(0)))
     steps = [block.conv for block in decoder.blocks] + [decoder.to_pixels]
     assert [step.in_features for step in steps] == [block.conv.out_features for block in reversed(list(encoder.blocks))]
     x = np.asarray(nnx.jit(decoder)(latents()))

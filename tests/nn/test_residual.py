@@ -1,4 +1,4 @@
-"""The encoder: shapes, ranges, precision, position channels."""
+"""The residual encoder: shapes, ranges, precision, position channels."""
 
 import jax
 import jax.numpy as jnp
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from flax import nnx
 
-from acf.nn import Encoder
+from acf.nn import ResidualEncoder
 from acf.nn.blocks import Down
 from acf.nn.residual import with_positions
 
@@ -23,7 +23,7 @@ PLANS = {
 @pytest.fixture
 def make(with_weights):
     def make(frame_shape=(16, 16, 3), **options):
-        return with_weights(lambda: Encoder(frame_shape, 5, depth=4, hidden=16, rngs=nnx.Rngs(0), **options))
+        return with_weights(lambda: ResidualEncoder(frame_shape, 5, depth=4, hidden=16, rngs=nnx.Rngs(0), **options))
 
     return make
 
@@ -49,7 +49,7 @@ def test_any_frame_size(make, shape):
 
 
 def test_the_papers_widths():
-    encoder = nnx.eval_shape(lambda: Encoder((32, 32, 3), 6, rngs=nnx.Rngs(0)))
+    encoder = nnx.eval_shape(lambda: ResidualEncoder((32, 32, 3), 6, rngs=nnx.Rngs(0)))
     assert [block.conv.out_features for block in encoder.blocks] == [24, 48, 96]
     assert [layer.kernel.shape for layer in encoder.head.layers] == [(4 * 4 * 96, 256), (256, 256), (256, 6)]
 
