@@ -129,7 +129,7 @@ def recognise(study: Study, config: Config, where: str) -> tuple[Cell, ...]:
     cells = []
     for n, member in enumerate(config.members):
         differing = {name: _differences(member.hparams, hparams) for name, hparams in presets.items()}
-        nearest = min(differing, key=lambda name: len(differing[name]))
+        nearest = min(differing, key=lambda name: (name != member.preset, len(differing[name])))
         if differing[nearest]:
             raise AcfError(
                 f"{where}: member {n} (seed {member.seed}) has the hyperparameters of no preset that {study.name} asks "

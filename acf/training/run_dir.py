@@ -19,6 +19,7 @@ from acf.training.config import TEST_FRACTION, Config
 ENCODE_BLOCK = 1024  # frames at a time
 
 
+REPORT = "report.html"
 @dataclass(frozen=True)
 class RunDir:
     """Paths of a run. A run is finished when every member's model is there."""
