@@ -44,7 +44,8 @@ class Train:
         from acf.terminal import console
         from acf.training import RunDir, train
 
-        was_finished = RunDir(self.out).looks_finished()
+        there = RunDir(self.out)
+        epochs = there.read_config().epochs if there.looks_finished() else None
         run = train(
             self.data,
             self.out,
@@ -60,6 +61,6 @@ class Train:
             wandb=self.wandb,
             save_every=self.save_every,
         )
-        done = "was finished already: nothing to do" if was_finished else "is trained"
+        done = "was finished already: nothing to do" if run.read_config().epochs == epochs else "is trained"
         console.print(f"{run.path} {done}", soft_wrap=True)
         console.print(f'Use it with [bold]acf.load("{run.path}").encode(frames)[/]', soft_wrap=True)

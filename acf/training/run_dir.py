@@ -1,6 +1,8 @@
 """The run directory: what lies where, and reading it back."""
 
 import json
+import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
@@ -47,6 +49,14 @@ class RunDir:
         return self.path / "scores.json"
 
     @property
+    def report(self) -> Path:
+        return self.path / REPORT
+
+    @property
+    def report_figures(self) -> Path:
+        return self.path / "report-figures"
+
+    @property
     def data(self) -> Path:
         return self.path / "data"
 
@@ -78,6 +88,14 @@ class RunDir:
 
     def looks_finished(self) -> bool:
         return self.config.exists() and self.is_finished(self.read_config())
+
+    def forget_results(self) -> None:
+        """Removes what a longer training makes anew. The models go last: without them the run is not finished."""
+        for file in (self.scores, self.report):
+            file.unlink(missing_ok=True)
+        for folder in (self.report_figures, self.path / "members"):
+            if folder.exists():
+                shutil.rmtree(folder)
 
     def open_data(self, config: Config) -> Transitions:
         where = self.path / config.data["path"]

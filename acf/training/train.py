@@ -69,7 +69,7 @@ def train(
     `hparams` overrides the preset's, for all members or as one dict a member. `latents` is the number of factors where
     the data knows them; `noop` stands in for what the data says of its no-op. Data in memory is saved to `out/data`.
     A run that lasts until the time `until` of `time.monotonic()` is saved and `Interrupted` raised. A finished run is
-    left alone.
+    left alone; with more `epochs` it goes on from its last step.
     """
     keep_compiled_programs()
     directory = RunDir(Path(out))
@@ -147,8 +147,11 @@ def _same_data(a: Transitions, b: Transitions) -> bool:
 def _agree(directory: RunDir, config: Config) -> None:
     """A directory holds one run: the first call writes its config, every later one must ask for the same."""
     if directory.config.exists():
-        changed = differences(directory.read_config(), config)
-        if changed:
+        there = directory.read_config()
+        changed = differences(there, config)
+        if changed and not differences(replace(there, epochs=config.epochs), config):
+            _lengthen(directory, there, config.epochs)
+        elif changed:
             raise AcfError(f"{directory.path} holds another run ({'; '.join(changed)}). Choose another --out.")
         return
     versions = {name: importlib.metadata.version(name) for name in ("jax", "flax", "optax", "numpy")}
@@ -162,6 +165,25 @@ def _agree(directory: RunDir, config: Config) -> None:
 
 class _Progress(NamedTuple):
     step: int
+def _lengthen(directory: RunDir, there: Config, epochs: int) -> None:
+    """More epochs for a run: no step of it depends on how many there will be."""
+    finished = directory.is_finished(there)
+    if epochs < there.epochs:
+        done = "was trained for" if finished else "was begun with"
+        raise AcfError(
+            f"{directory.path} {done} {there.epochs} epochs, {epochs} asked: a run can be made longer, not shorter. "
+            f"Ask for {there.epochs} or more, or choose another --out."
+        )
+    if finished and not directory.state.exists():
+        raise AcfError(
+            f"{directory.path} cannot go on: expected the state it ended in as {directory.state}, found none. Put it "
+            "back, or choose another --out to train from the beginning."
+        )
+    directory.forget_results()
+    found = json.loads(directory.config.read_text()) | {"epochs": epochs}
+    write_atomic(directory.config, json.dumps(found, indent=2) + "\n")
+
+
     seconds: float  # spent training, over all the processes that had a part in it
 
 
