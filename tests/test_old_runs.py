@@ -1,20 +1,28 @@
 """What was made at format 1 (`fixtures/format1`, committed records) is read, gone on with, scored and drawn today."""
 
 import json
+import re
 import shutil
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
 import safetensors.numpy
 
 import acf
+from acf.cli.tables import print_scores
 from acf.data import Transitions
+from acf.errors import AcfError
+from acf.methods import acf as acf_method
+from acf.methods.base import Spec
 from acf.study.evaluate import read_scores
 from acf.study.plan import read_study
 from acf.study.records import read_records
 from acf.study.study_report import report_study
 from acf.study.work import missing_cells
+from acf.training import RunDir
 from acf.training.presets import Preset, get_preset
 
 OLD = Path(__file__).parent / "fixtures" / "format1"
@@ -30,6 +38,10 @@ def old(tmp_path):
 
 def go_on(old, name, **options):
     return acf.train(old / "data", old / name, preset=str(old / "tiny.toml"), seeds=[7, 3], **options)
+
+
+def sweep(old):
+    return acf.sweep("lamp", old / "sweep", preset=str(old / "tiny.toml"), samples=2, seeds=1, population=2)
 
 
 def logged(run):
@@ -84,21 +96,31 @@ def test_scores(old):
         assert now["diag"] == pytest.approx(then["diag"], abs=0.02)
 
 
-def test_report(old):
+def test_report_of_scores_from_before_there_was_one(old, capsys):
+    """What is not in the file is a dash, on the page and in the terminal."""
+    file = old / "run" / "scores.json"
+    scores = json.loads(file.read_text())
+    for part in (scores, scores["oracle"], scores["chance"], *scores["members"]):
+        del part["mcc_pearson"]
+    file.write_text(json.dumps(scores))
     acf.report_runs(old / "run")
     text = (old / "run" / "report.html").read_text()
     assert "acf on lamp" in text
-    assert "seed 7" in text
+    table = text.partition("All scores")[2]
+    rows = re.findall(r"<th scope='row'>(?:seed 7|mean ± std|oracle|chance)</th>(.*?)</tr>", table)
+    assert [row.count("<td>–</td>") for row in rows] == [1] * 4
+    print_scores(scores)
+    assert re.search(r"^│ seed 7 +│ – +│ 0\.", capsys.readouterr().out, re.M)
 
 
 def test_preset():
-    sizes = {"transitions": 70, "horizon": 2, "depth": 2, "hidden": 8, "batch_size": 16, "epochs": 4}
-    assert get_preset(str(OLD / "tiny.toml"), "acf", "lamp") == Preset(**sizes)
+    expected = Preset(transitions=70, horizon=2, depth=2, hidden=8, batch_size=16, epochs=4)
+    assert get_preset(str(OLD / "tiny.toml"), "acf", "lamp") == expected
 
 
 def test_sweep(old):
     pytest.importorskip("optuna")
-    made = acf.sweep("lamp", old / "sweep", preset=str(old / "tiny.toml"), samples=2, seeds=1, population=2)
+    made = sweep(old)
     assert made.was_finished
     files = sorted((old / "sweep" / "populations").glob("*/objective.json"))
     outcomes = {o["sample"]: o["objective"] for file in files for o in json.loads(file.read_text())}
@@ -128,3 +150,58 @@ def test_study_report(tmp_path):
     table = [line for line in before.splitlines() if line.startswith("| taxi |")]
     assert table
     assert set(table) <= set((out / "README.md").read_text().splitlines())
+
+
+@pytest.fixture
+def newer(monkeypatch):
+    """ACF with a hyperparameter that it did not have then."""
+
+    @jax.tree_util.register_dataclass
+    @dataclass(frozen=True)
+    class HParams(acf_method.HParams):
+        entropy: float = 0.0
+
+    monkeypatch.setattr(acf_method, "METHOD", replace(acf_method.METHOD, hparams=HParams))
+
+
+@pytest.mark.usefixtures("newer")
+def test_a_hyperparameter_that_is_new(old):
+    """It is at its default, where it was."""
+    assert RunDir(old / "run").read_config().members[0].hparams["entropy"] == 0
+    go_on(old, "run")  # is finished
+    go_on(old, "half")
+    assert [line["step"] for line in logged(old / "half")] == [3, 6, 9, 12]
+    with pytest.raises(AcfError, match=r"members.0.hparams.entropy: 0.0 there, 1.0 asked"):
+        go_on(old, "half", hparams={"entropy": 1.0})
+    pytest.importorskip("optuna")
+    assert sweep(old).was_finished
+
+
+@pytest.mark.usefixtures("newer")
+@pytest.mark.parametrize("study", ["paper", str(RESULTS / "factored_markov" / "study.toml")])
+def test_records_from_before_it(study):
+    out = RESULTS / ("paper" if study == "paper" else "factored_markov")
+    asked = read_study(study)
+    assert not missing_cells(asked, read_records(asked, out))
+
+
+def test_a_field_that_is_new(old, monkeypatch):
+    """A network of then is built as it was then, whatever is usual now."""
+
+    @dataclass(frozen=True)
+    class Newer(Spec):
+        encoder: str = "places"
+
+    monkeypatch.setattr("acf.training.config.Spec", Newer)
+    run = RunDir(old / "run")
+    assert getattr(run.read_config().spec, "encoder") == "residual"  # noqa: B009 (Spec may not have it)
+    found = json.loads(run.config.read_text())
+    run.config.write_text(json.dumps(found | {"spec": found["spec"] | {"encoder": "places"}}))
+    assert getattr(run.read_config().spec, "encoder") == "places"  # noqa: B009
+
+
+def test_longer(old):
+    go_on(old, "run", epochs=5)
+    assert [line["step"] for line in logged(old / "run")] == [3, 6, 9, 12, 15]
+    assert read_scores(old / "run") is None
+    assert len(acf.load(old / "run").encode(Transitions.open(old / "data").frames[0])) == 4
