@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import tyro
+
+from acf.cli.names import METHODS
 
 
 @dataclass(frozen=True)
@@ -15,8 +17,7 @@ class Train:
     """Directory that `acf collect` or `Transitions.save` wrote."""
     out: Path
     """Run directory."""
-    method: str = "acf"
-    """Method to train: acf, gcl, dms, msa or factored_markov."""
+    method: Annotated[str, tyro.conf.arg(help=f"Method to train: {METHODS}.")] = "acf"
     preset: str | None = None
     """quick, paper, FILE.toml; acf: sparse, no-fwd, no-inv, no-policy, no-ratio [default: paper on a GPU or quick]."""
     seed: int = 0

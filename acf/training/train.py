@@ -24,8 +24,8 @@ from acf.data.checks import rows_differ
 from acf.data.transitions import Transitions, used_frames
 from acf.errors import AcfError
 from acf.files import check_own, exclusive_lock, write_atomic
-from acf.methods import get
-from acf.methods.base import Learner
+from acf.methods import get, name_of
+from acf.methods.base import Learner, Method
 from acf.nn.kernel import Kernel, chosen
 from acf.training import checkpoint, population
 from acf.training.compiled import keep_compiled_programs
@@ -51,7 +51,7 @@ def train(
     data: Transitions | str | Path,
     out: str | Path,
     *,
-    method: str = "acf",
+    method: str | Method = "acf",
     preset: str | None = None,
     seeds: Sequence[int] = (0,),
     hparams: dict[str, float] | Sequence[dict[str, float]] = {},  # noqa: B006 (never changed)
@@ -66,6 +66,7 @@ def train(
 ) -> RunDir:
     """Train a population, one member a seed, into the directory `out`.
 
+    `method` is a name, MODULE:NAME or the method itself, which must then be a module's own, to be found again.
     `hparams` overrides the preset's, for all members or as one dict a member. `latents` is the number of factors where
     the data knows them; `noop` stands in for what the data says of its no-op. Data in memory is saved to `out/data`.
     A run that lasts until the time `until` of `time.monotonic()` is saved and `Interrupted` raised. A finished run is
@@ -75,6 +76,7 @@ def train(
     directory = RunDir(Path(out))
     given = data if isinstance(data, Transitions) else Transitions.open(data, noop=noop)
     given = given if noop is None else replace(given, noop=noop)
+    method = name_of(method)
     sizes, members = make_settings(method, preset, given.source.get("domain"), seeds, hparams, epochs)
     own = [member.hparams for member in members]
     spec = make_spec(given, sizes, own, latents=latents, bf16=bf16, kernel=kernel)
@@ -163,8 +165,6 @@ def _agree(directory: RunDir, config: Config) -> None:
     write_atomic(directory.config, json.dumps(config.to_json() | about, indent=2) + "\n")
 
 
-class _Progress(NamedTuple):
-    step: int
 def _lengthen(directory: RunDir, there: Config, epochs: int) -> None:
     """More epochs for a run: no step of it depends on how many there will be."""
     finished = directory.is_finished(there)
@@ -184,6 +184,8 @@ def _lengthen(directory: RunDir, there: Config, epochs: int) -> None:
     write_atomic(directory.config, json.dumps(found, indent=2) + "\n")
 
 
+class _Progress(NamedTuple):
+    step: int
     seconds: float  # spent training, over all the processes that had a part in it
 
 
