@@ -5,6 +5,7 @@ Nothing heavy is imported before the arguments are read, so that `acf --help` an
 
 import atexit
 import gc
+import os
 import sys
 from typing import Annotated, NoReturn
 
@@ -52,6 +53,8 @@ def main(args: list[str] | None = None) -> None:
     from acf.terminal import show_warnings_plainly
 
     show_warnings_plainly()
+    if os.getcwd() not in sys.path:  # noqa: PTH109 (as sys.path has it)
+        sys.path.append(os.getcwd())  # noqa: PTH109
     atexit.register(gc.freeze)  # or Python spends a good part of a second on cycles in memory that goes anyway
     try:
         command.run()

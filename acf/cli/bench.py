@@ -3,8 +3,11 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import tyro
+
+from acf.cli.names import METHODS
 
 
 @dataclass(frozen=True)
@@ -13,8 +16,7 @@ class Bench:
 
     domains: tyro.conf.Positional[tuple[str, ...]] = ("taxi",)
     """Domains, in their preset's configuration."""
-    methods: tuple[str, ...] = ("acf",)
-    """Methods: acf, gcl, dms, msa or factored_markov."""
+    methods: Annotated[tuple[str, ...], tyro.conf.arg(help=f"Methods: {METHODS}.")] = ("acf",)
     preset: str | None = None
     """quick, paper, FILE.toml; acf: sparse, no-fwd, no-inv, no-policy, no-ratio [default: paper on a GPU or quick]."""
     members: tuple[int, ...] = (1, 5)

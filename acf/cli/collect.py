@@ -2,16 +2,18 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import tyro
+
+from acf.cli.names import DOMAINS
 
 
 @dataclass(frozen=True)
 class Collect:
     """Collect transitions of a domain into a directory; the same arguments again reuse it."""
 
-    domain: tyro.conf.Positional[str]
-    """Domain: lamp, grid2d, taxi, fourrooms or doorkey."""
+    domain: Annotated[tyro.conf.Positional[str], tyro.conf.arg(help=f"Domain: {DOMAINS}.")]
     out: Path | None = None
     """Directory to write [default: data/DOMAIN]."""
     transitions: int = 150_000
@@ -27,9 +29,10 @@ class Collect:
 
     def run(self) -> None:
         from acf.data import collect
+        from acf.registry import own_part
         from acf.terminal import console, counting
 
-        out = self.out or Path("data") / self.domain
+        out = self.out or Path("data") / own_part(self.domain)
         there = (out / "meta.json").exists()
         with counting(f"collecting {self.domain}") as progress:
             data = collect(

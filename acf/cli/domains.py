@@ -2,19 +2,21 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import tyro
 
-from acf.domains import DOMAINS, make
+from acf.cli.names import DOMAINS
+from acf.domains import REGISTRY, make
 from acf.errors import AcfError
+from acf.registry import own_part
 
 
 @dataclass(frozen=True)
 class Domains:
     """List the domains, or draw one: `acf domains taxi --out taxi.png`."""
 
-    name: tyro.conf.Positional[str | None] = None
-    """Domain to draw: lamp, grid2d, taxi, fourrooms or doorkey."""
+    name: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(help=f"Domain to draw: {DOMAINS}.")] = None
     out: Path | None = None
     """Where the contact sheet of random states goes [default: NAME.png]."""
     start: str | None = None
@@ -32,24 +34,24 @@ class Domains:
         from acf.report.sheet import contact_sheet
 
         domain = make(self.name)
-        out = self.out or Path(f"{self.name}.png")
+        own = own_part(self.name)
+        out = self.out or Path(f"{own}.png")
         if out.suffix != ".png":
-            raise AcfError(f"expected the name of a PNG file as --out, such as {self.name}.png, got {out}")
+            raise AcfError(f"expected the name of a PNG file as --out, such as {own}.png, got {out}")
         contact_sheet(domain, out, start=self.start or domain.starts[-1], seed=self.seed)
         console.print(f"wrote {out}: random states of {self.name} with their factors", soft_wrap=True)
-        console.print(
-            f"Collect transitions with [bold]acf collect {self.name} --out data/{self.name}[/]", soft_wrap=True
-        )
+        console.print(f"Collect transitions with [bold]acf collect {self.name} --out data/{own}[/]", soft_wrap=True)
 
 
 def _overview():
     from acf.terminal import table
 
     rows = table("domain", "what", "actions", "controllable (and other) factors", "starts")
-    for domain in map(make, DOMAINS):
+    for name in REGISTRY.names():
+        domain = make(name)
         named = zip(domain.factor_names, domain.controllable, strict=True)
         rows.add_row(
-            domain.name,
+            name,
             domain.summary,
             str(domain.n_actions),
             " ".join(name if ours else f"({name})" for name, ours in named),

@@ -5,19 +5,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import tyro
+
+from acf.cli.names import DOMAINS, METHODS
 
 
 @dataclass(frozen=True)
 class Run:
     """Collect, train, evaluate and report in one; the same command again goes on where it stopped."""
 
-    domain: tyro.conf.Positional[str]
-    """Domain: lamp, grid2d, taxi, fourrooms or doorkey."""
-    method: str = "acf"
-    """Method to train: acf, gcl, dms, msa or factored_markov."""
+    domain: Annotated[tyro.conf.Positional[str], tyro.conf.arg(help=f"Domain: {DOMAINS}.")]
+    method: Annotated[str, tyro.conf.arg(help=f"Method to train: {METHODS}.")] = "acf"
     preset: str | None = None
     """quick, full, paper, FILE.toml; acf: sparse, no-fwd, no-inv and so on [default: full on a GPU, quick]."""
     seed: int = 0
@@ -44,6 +44,8 @@ class Run:
         from acf.domains import make
         from acf.errors import AcfError
         from acf.files import exclusive_lock
+        from acf.methods import get
+        from acf.registry import own_part
         from acf.terminal import counting
         from acf.training import RunDir, train
         from acf.training.config import make_settings
@@ -51,9 +53,10 @@ class Run:
         from acf.training.train import check_place, disk_trouble
 
         name, seeds = self.preset or default_preset(), range(self.seed, self.seed + self.seeds)
-        make(self.domain)  # what is wrong is found before anything is written
-        preset, _ = make_settings(self.method, name, self.domain, seeds, self.hparams, self.epochs)
-        out = self.out or Path("runs") / f"{self.domain}-{self.method}-{Path(name).stem}"
+        domain = make(self.domain)  # what is wrong is found before anything is written
+        preset, _ = make_settings(self.method, name, domain.name, seeds, self.hparams, self.epochs)
+        parts = own_part(self.domain), get(self.method).name, Path(name).stem
+        out = self.out or Path("runs") / "-".join(parts)
         there = RunDir(out)
         check_place(there)
         if there.config.exists() and (out / there.read_config().data["path"]).resolve() != there.data.resolve():
@@ -65,7 +68,7 @@ class Run:
             took("collecting"),
         ):
             collect(
-                self.domain,
+                domain,
                 preset.transitions,
                 start=preset.start,
                 horizon=preset.horizon,

@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
+
+from acf.cli.names import METHODS
 
 if TYPE_CHECKING:
     from acf.study.sweep import Sweep as Found
@@ -20,8 +22,7 @@ class Sweep:
 
     data: tyro.conf.Positional[str]
     """A domain, which is collected as the preset says, or the directory of a data set."""
-    method: str = "acf"
-    """Method to tune: acf, gcl, dms, msa or factored_markov."""
+    method: Annotated[str, tyro.conf.arg(help=f"Method to tune: {METHODS}.")] = "acf"
     preset: str | None = None
     """What is not searched: quick, paper, FILE.toml; acf: sparse, no-fwd, no-inv and so on [default: as acf run]."""
     samples: int = 50
@@ -52,12 +53,16 @@ class Sweep:
     """Train on the Ray cluster at this HOST:PORT, or auto; all its machines must see --out under the same path."""
 
     def run(self) -> None:
+        from acf.methods import get
+        from acf.registry import own_part
         from acf.study.sweep import sweep
         from acf.terminal import console
 
+        name = f"{own_part(Path(self.data).name)}-{get(self.method).name}-sweep"
+
         found = sweep(
             self.data,
-            self.out or Path("runs") / f"{Path(self.data).name}-{self.method}-sweep",
+            self.out or Path("runs") / name,
             method=self.method,
             preset=self.preset,
             samples=self.samples,

@@ -39,21 +39,21 @@ def _table(scores: dict[str, Any], columns: dict[str, str], title: str):
         rows.add_row(f"seed {member['seed']}{stopped}", *(_cell(member, name) for name in columns))
     rows.add_section()
     if len(scores["members"]) > 1:
-        rows.add_row("mean ± std", *(_mean_std(scores[name]) for name in columns))
+        rows.add_row("mean ± std", *(_mean_std(scores.get(name)) for name in columns))
     for name in ("oracle", "chance"):
         rows.add_row(name, *(_cell(scores[name], column) for column in columns))
     return rows
 
 
 def _cell(code: dict[str, Any], name: str) -> str:
-    if code[name] is None:
-        return "-"
+    if code.get(name) is None:  # not defined for this data, or not known yet when it was scored
+        return "–"
     ends = code["intervals"].get(name)
     return f"{code[name]:.3f}" + (f"\n[dim]{ends[0]:.3f} – {ends[1]:.3f}[/]" if ends else "")
 
 
 def _mean_std(value: dict[str, float] | None) -> str:
-    return "-" if value is None else f"{value['mean']:.3f} ± {value['std']:.3f}"
+    return "–" if value is None else f"{value['mean']:.3f} ± {value['std']:.3f}"
 
 
 def _print_sparsity(scores: dict[str, Any]) -> None:

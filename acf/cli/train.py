@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import tyro
+
+from acf.cli.names import METHODS
 
 
 @dataclass(frozen=True)
@@ -15,8 +17,7 @@ class Train:
     """Directory that `acf collect` or `Transitions.save` wrote."""
     out: Path
     """Run directory."""
-    method: str = "acf"
-    """Method to train: acf, gcl, dms, msa or factored_markov."""
+    method: Annotated[str, tyro.conf.arg(help=f"Method to train: {METHODS}.")] = "acf"
     preset: str | None = None
     """quick, full, paper, FILE.toml; acf: sparse, no-fwd, no-inv and so on [default: full on a GPU, quick]."""
     seed: int = 0
@@ -46,7 +47,8 @@ class Train:
         from acf.terminal import console
         from acf.training import RunDir, train
 
-        was_finished = RunDir(self.out).looks_finished()
+        there = RunDir(self.out)
+        epochs = there.read_config().epochs if there.looks_finished() else None
         run = train(
             self.data,
             self.out,
@@ -63,6 +65,6 @@ class Train:
             wandb=self.wandb,
             save_every=self.save_every,
         )
-        done = "was finished already: nothing to do" if was_finished else "is trained"
+        done = "was finished already: nothing to do" if run.read_config().epochs == epochs else "is trained"
         console.print(f"{run.path} {done}", soft_wrap=True)
         console.print(f'Use it with [bold]acf.load("{run.path}").encode(frames)[/]', soft_wrap=True)

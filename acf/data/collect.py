@@ -56,7 +56,7 @@ class Block(NamedTuple):
 
 
 def collect(
-    domain: Domain | str,
+    domain: Domain | type[Domain] | str,
     transitions: int,
     *,
     seed: int = 0,
@@ -94,9 +94,11 @@ def collect(
     return read(out, verify=False)  # the writer has just checked it all
 
 
-def _plan(domain: Domain | str, transitions: int, seed: int, start: str, horizon: int, policy: str) -> Plan:
+def _plan(
+    domain: Domain | type[Domain] | str, transitions: int, seed: int, start: str, horizon: int, policy: str
+) -> Plan:
     """Bad arguments are found here, before any work."""
-    domain = make(domain) if isinstance(domain, str) else domain
+    domain = make(domain)
     domain.check_start(start)
     if transitions < 1 or horizon < 1:
         raise AcfError(f"expected at least one transition and a horizon of at least 1, got {transitions} and {horizon}")

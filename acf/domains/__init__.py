@@ -11,10 +11,11 @@
 `make(name)` builds one; importing this package does not import JAX.
 """
 
-import importlib
+from dataclasses import is_dataclass
 from typing import TYPE_CHECKING
 
 from acf.errors import AcfError
+from acf.registry import Registry
 
 if TYPE_CHECKING:
     from acf.domains.base import Domain
@@ -29,13 +30,41 @@ DOMAINS = {
 }
 
 
-def make(name: str) -> "Domain":
-    """Build the domain called `name`.
+REGISTRY = Registry("domain", "acf.domains", DOMAINS)
+
+
+def make(domain: "str | Domain | type[Domain]") -> "Domain":
+    """Build the domain of this name: shipped, of an installed package, or MODULE:NAME. A domain itself is kept.
 
     >>> make("taxi").factor_names
     ('taxi_x', 'taxi_y', 'passenger_x', 'passenger_y', 'in_taxi', 'goal')
     """
-    if name not in DOMAINS:
-        raise AcfError(f"unknown domain {name!r}: expected one of {', '.join(DOMAINS)}")
-    module, cls = DOMAINS[name].split(":")
-    return getattr(importlib.import_module(module), cls)()
+    from acf.domains.base import Domain
+
+    found = REGISTRY.find(domain) if isinstance(domain, str) else domain
+    made = _default(found) if isinstance(found, type) and issubclass(found, Domain) else found
+    if not isinstance(made, Domain):
+        what = made.__name__ if isinstance(made, type) else type(made).__name__
+        raise AcfError(f"domain {domain!r}: expected an acf.domains.base.Domain, found {what}")
+    if not is_dataclass(made):
+        raise AcfError(f"domain {made.name}: expected a dataclass, put @dataclass(frozen=True) above its class")
+    return made
+
+
+def name_of(domain: "str | Domain | type[Domain]") -> str:
+    """What another process can `make` it by: the name it is known by, or MODULE:NAME."""
+    made = make(domain)
+    if isinstance(domain, str):
+        return REGISTRY.short(domain)
+    try:
+        is_default = made == _default(type(made))
+    except AcfError:
+        is_default = False
+    return REGISTRY.name_of(type(made) if is_default else made, [type(made).__module__])
+
+
+def _default(kind: "type[Domain]") -> "Domain":
+    try:
+        return kind()
+    except TypeError as error:  # it has an option without a default, or lacks a method
+        raise AcfError(f"domain {kind.__name__} cannot be made ({error}); name an instance: DIAL = Dial(...)") from None

@@ -36,7 +36,7 @@ def group(looks: Sequence[Look]) -> list[Group]:
     for look in looks:
         if look.has_factors:
             domain, method = look.scores["domain"] or look.name, look.scores["method"]
-            settings = {name: value for name, value in look.settings.items() if name not in ("seeds", "data")}
+            settings = {name: value for name, value in look.settings.items() if name not in ("seeds", "data", "preset")}
             alike.setdefault((domain, method, json.dumps(settings, sort_keys=True)), []).append(look)
     per_method = [(domain, method) for domain, method, _ in alike]
     return [

@@ -46,7 +46,7 @@ def summary(look: Look) -> str:
     lead += f"Training diverged for seed {_and(diverged)}." if diverged else ""
     cards = _score_card(look, "diag", "diag", "how much latents tell about their own factor; 1 is best")
     cards += _score_card(look, "off_diag", "off-diag", "how much they tell about any other; 0 is best")
-    if look.scores["diag_controllable"] and not all(look.scores["controllable"]):
+    if look.scores.get("diag_controllable") and not all(look.scores["controllable"]):
         cards += _score_card(
             look, "diag_controllable", "diag, controllable", "over the factors that actions can change"
         )
@@ -222,7 +222,7 @@ def all_scores(look: Look) -> str:
         return ""
     rows = [(f"seed {member['seed']}", *_score_cells(member)) for member in look.members]
     if len(look.members) > 1:
-        rows.append(("mean ± std", *(_mean_std(look.scores[name]) for name in LABELS)))
+        rows.append(("mean ± std", *(_mean_std(look.scores.get(name)) for name in LABELS)))
     rows += [(kind, *_score_cells(look.scores[kind])) for kind in ("oracle", "chance")]
     return f"<h3>All scores</h3>{table(['', *LABELS.values()], rows)}"
 
@@ -232,7 +232,7 @@ def _score_cells(code: dict[str, Any]) -> list[str]:
     for name in LABELS:
         ends = code["intervals"].get(name) if name in SCORES else None
         cells.append(
-            _number(code[name]) + (f"<br><small class='ends'>{ends[0]:.3f} – {ends[1]:.3f}</small>" if ends else "")
+            _number(code.get(name)) + (f"<br><small class='ends'>{ends[0]:.3f} – {ends[1]:.3f}</small>" if ends else "")
         )
     return cells
 

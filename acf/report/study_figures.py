@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from acf.registry import own_part
 from acf.report.drawing import Drawing, heatmap, new_figure
 from acf.report.groups import Group
 from acf.report.look import aligned_r2, mean_std
@@ -31,4 +32,4 @@ def method_heatmaps(groups: list[Group]) -> Drawing:
     title = f"R² of each factor from each latent: {domain}"
     figure.suptitle(title, fontsize=10)
     columns = ("method", "panel", "latent matched to", "factor", "r2")
-    return Drawing(f"heatmaps-{domain}", title, figure, columns, rows)
+    return Drawing(f"heatmaps-{own_part(domain)}", title, figure, columns, rows)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from acf.data.collect import Plan
 from acf.domains import make
 from acf.errors import AcfError
-from acf.methods import get
+from acf.methods import get, name_of
 from acf.training.config import TEST_FRACTION, make_hparams
 from acf.training.presets import Preset, get_preset
 
@@ -71,6 +71,10 @@ class Study:
         main = self.methods.get(method, ()) if domain in self.domains else ()
         more = self.ablation.methods.get(method, ()) if self.ablation and self.ablation.domain == domain else ()
         return tuple(dict.fromkeys((*main, *more)))
+
+    def domain_called(self, name: str | None) -> str | None:
+        """What this study calls the domain of this name: `mydomain:Dial` where that is `dial`."""
+        return next((domain for domain, _ in self.pairs() if make(domain).name == name), None)
 
     def pairs(self) -> list[tuple[str, str]]:
         """Every domain and method that something is asked of."""
@@ -175,7 +179,8 @@ def _check(study: Study, where: str) -> None:
                 raise AcfError(f"expected {name} of at least 1, found {value}")
         for domain, method in study.pairs():
             make(domain)
-            get(method)
+            if name_of(method) != method:
+                raise AcfError(f"{method} is known as {name_of(method)}: write that")
             _check_presets(study, domain, method)
             _check_enough(study, domain, method)
     except AcfError as error:

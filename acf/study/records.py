@@ -119,17 +119,17 @@ def read_records(study: Study, out: Path) -> list[Record]:
 
 def recognise(study: Study, config: Config, where: str) -> tuple[Cell, ...]:
     """Which cell of the study each member of a run is."""
-    domain = config.data.get("source", {}).get("domain")
+    name = config.data.get("source", {}).get("domain")
+    domain = study.domain_called(name)
     if not domain or not study.presets(domain, config.method):
-        raise AcfError(
-            f"{where} has {config.method} on {domain or 'data of its own'}, which {study.name} does not ask for"
-        )
+        what = f"{config.method} on {name or 'data of its own'}"
+        raise AcfError(f"{where} has {what}, which {study.name} does not ask for")
     _check_sizes(study, config, domain, where)
     presets = {name: hparams_of(config.method, name, domain) for name in study.presets(domain, config.method)}
     cells = []
     for n, member in enumerate(config.members):
         differing = {name: _differences(member.hparams, hparams) for name, hparams in presets.items()}
-        nearest = min(differing, key=lambda name: len(differing[name]))
+        nearest = min(differing, key=lambda name: (name != member.preset, len(differing[name])))
         if differing[nearest]:
             raise AcfError(
                 f"{where}: member {n} (seed {member.seed}) has the hyperparameters of no preset that {study.name} asks "

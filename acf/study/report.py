@@ -18,9 +18,9 @@ from acf.report.page import draw, is_page, page
 from acf.report.traversal import Traversal, traverse
 from acf.study.evaluate import evaluate_held_out, read_scores
 from acf.study.held_out import HeldOut, open_run
-from acf.training.run_dir import RunDir
+from acf.training.config import Config
+from acf.training.run_dir import REPORT, RunDir
 
-REPORT = "report.html"
 GALLERY = 12
 POINTS = 600
 TRAVERSED = 6000  # frames, enough for the mean of each step
@@ -168,12 +168,19 @@ def _settings(held_out: HeldOut) -> dict[str, Any]:
         "seeds": [member.seed for member in config.members],
         "epochs": config.epochs,
         "batch size": config.batch_size,
+        **_presets(config),
         "network": {"depth": config.spec.depth, "hidden": config.spec.hidden, "latents": config.spec.latents},
         "hyperparameters": [member.hparams for member in config.members]
         if len({json.dumps(member.hparams) for member in config.members}) > 1
         else config.members[0].hparams,
         "data": {"transitions": len(held_out.data), "hash": config.data["hash"][:12], **config.data.get("source", {})},
     }
+
+
+def _presets(config: Config) -> dict[str, list[str]]:
+    """Of the members, where all are known."""
+    names = [member.preset for member in config.members if member.preset]
+    return {"preset": list(dict.fromkeys(names))} if len(names) == len(config.members) else {}
 
 
 def _names(paths: list[Path]) -> list[str]:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
+from acf.registry import own_part
 from acf.study.evaluate import evaluate_held_out, read_scores
 from acf.study.held_out import open_run
 from acf.study.plan import Cell, Study
@@ -40,4 +41,4 @@ def draw_traversals(study: Study, run: Path, out: Path) -> None:
 
 
 def traversal_name(cell: Cell, kind: str) -> str:
-    return f"traversal-{kind}-{cell.domain}-{cell.method}-{cell.preset}-seed{cell.seed}"
+    return f"traversal-{kind}-{own_part(cell.domain)}-{cell.method}-{cell.preset}-seed{cell.seed}"

@@ -12,6 +12,8 @@ from pathlib import Path
 from acf.data import collect
 from acf.errors import AcfError
 from acf.files import Busy, exclusive_lock
+from acf.methods import get
+from acf.registry import own_part
 from acf.study.plan import Cell, Study, choose, hparams_of
 from acf.study.records import Record, describe, leave_out_of_git, read_records, recognise, record_of, write_record
 from acf.study.traversals import draw_traversals
@@ -79,7 +81,7 @@ def _of_pair(study: Study, out: Path, missing: list[Cell]) -> Iterator[Populatio
 
 def _names_without_record(out: Path, domain: str, method: str) -> Iterator[str]:
     """`taxi-acf`, `taxi-acf-2` and so on."""
-    base = f"{domain}-{method}"
+    base = f"{own_part(domain)}-{get(method).name}"
     names = chain([base], (f"{base}-{n}" for n in count(2)))
     return (name for name in names if not (out / f"{name}.json").exists())
 
@@ -175,7 +177,7 @@ def _wanted(study: Study, domains: tuple[str, ...], methods: tuple[str, ...]) ->
 def _work(study: Study, population: Population, out: Path, until: float) -> None:
     """A run directory first, then its figures, then its record: what is there already is not made again."""
     domain, method, run = population.domain, population.method, out / "runs" / population.name
-    size, data = study.size(domain, method), out / "data" / domain
+    size, data = study.size(domain, method), out / "data" / own_part(domain)
     with counting(f"collecting {domain}") as progress:
         collect(domain, size.transitions, start=size.start, horizon=size.horizon, out=data, progress=progress)
     train(

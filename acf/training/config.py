@@ -16,16 +16,22 @@ from acf.methods import get
 from acf.methods.base import Encoders, Method, Spec
 from acf.nn.kernel import Kernel, nvidia_capability
 from acf.training.population import Schedule
-from acf.training.presets import Preset, default_preset, get_preset
+from acf.training.presets import Preset, default_preset, get_preset, presets_of
 
 FORMAT = 1
 TEST_FRACTION = 0.1  # of the episodes: kept from training, for evaluation
+
+
+# What a field of `Spec` was before it had a name, where that is not what it is by default now.
+BEFORE_IT_WAS_NAMED: dict[str, Any] = {"encoder": "residual"}
 
 
 @dataclass(frozen=True)
 class Member:
     seed: int
     hparams: dict[str, float]
+    preset: str | None = None
+    """The one that has just these hyperparameters; None where there is none, or where the run is older than this."""
 
 
 @dataclass(frozen=True)
@@ -50,12 +56,27 @@ class Config:
         if version != FORMAT:
             raise AcfError(f"{where}: expected run format {FORMAT}, found {version!r}; use a matching acf-rl")
         try:
-            spec = Spec(**found["spec"] | {"frame_shape": tuple(found["spec"]["frame_shape"])})
-            members = tuple(Member(**member) for member in found["members"])
+            spec = _spec(found["spec"])
+            method = get(found["method"])
+            every = [member | {"hparams": complete_hparams(method, member["hparams"])} for member in found["members"]]
+            members = tuple(Member(**member) for member in every)
             rest = {name: found[name] for name in ("method", "batch_size", "epochs", "data")}
         except (KeyError, TypeError) as error:
             raise AcfError(f"{where} is damaged: {error}") from None
         return Config(spec=spec, members=members, **rest)
+
+
+def _spec(found: dict[str, Any]) -> Spec:
+    known = {field.name for field in dataclasses.fields(Spec)}
+    before = {name: value for name, value in BEFORE_IT_WAS_NAMED.items() if name in known}
+    values: dict[str, Any] = before | found | {"frame_shape": tuple(found["frame_shape"])}
+    return Spec(**values)
+
+
+def complete_hparams(method: Method, found: dict[str, float]) -> dict[str, float]:
+    """With the method's defaults for what did not exist when these were written down."""
+    fields = dataclasses.fields(method.hparams)
+    return {field.name: field.default for field in fields if field.default is not dataclasses.MISSING} | found
 
 
 class Settings(NamedTuple):
@@ -87,7 +108,18 @@ def make_settings(
     if chosen.epochs < 1 or chosen.batch_size < 2:
         raise AcfError(f"expected epochs >= 1 and batch_size >= 2, got {chosen.epochs} and {chosen.batch_size}")
     every = [dataclasses.asdict(make_hparams(get(method), chosen.hparams | own)) for own in overrides]
-    return Settings(chosen, tuple(Member(int(seed), own) for seed, own in zip(seeds, every, strict=True)))
+    named = [_name_of(own, method, preset or default_preset(), domain) for own in every]
+    members = zip(map(int, seeds), every, named, strict=True)
+    return Settings(chosen, tuple(Member(*member) for member in members))
+
+
+def _name_of(hparams: dict[str, float], method: str, preset: str, domain: str | None) -> str | None:
+    """The preset with these hyperparameters: the one that was asked for, or another that has a name."""
+    for name in dict.fromkeys((preset, *presets_of(method))):
+        own = get_preset(name, method, domain).hparams
+        if dataclasses.asdict(make_hparams(get(method), own)) == hparams:
+            return Path(name).name  # a file's own: where it lies means nothing elsewhere
+    return None
 
 
 def make_hparams(method: Method, values: dict[str, float]) -> Any:
@@ -146,6 +178,8 @@ def differences(old: Config, new: Config) -> list[str]:
     def plain(config: Config) -> dict[str, Any]:
         found = json.loads(json.dumps(config.to_json()))  # tuples become lists, as in the file
         found["data"] = {"hash": found["data"]["hash"]}
+        for member in found["members"]:
+            del member["preset"]  # a name for hyperparameters, which are compared themselves
         return found
 
     return differing(plain(old), plain(new))

@@ -148,6 +148,11 @@ def get_preset(name: str, method: str, domain: str | None) -> Preset:
     return replace(paper, hparams=hparams | _ACF_ONLY.get(name, {}))
 
 
+def presets_of(method: str) -> tuple[str, ...]:
+    """Those with a name."""
+    return tuple(name for name in PRESETS if method == "acf" or name not in _ACF_ONLY)
+
+
 def default_preset() -> str:
     """`full` where there is a GPU, `quick` where there is none."""
     import jax

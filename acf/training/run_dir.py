@@ -1,6 +1,8 @@
 """The run directory: what lies where, and reading it back."""
 
 import json
+import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
@@ -17,6 +19,7 @@ from acf.training import checkpoint
 from acf.training.config import TEST_FRACTION, Config
 
 ENCODE_BLOCK = 1024  # frames at a time
+REPORT = "report.html"
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,14 @@ class RunDir:
     @property
     def scores(self) -> Path:
         return self.path / "scores.json"
+
+    @property
+    def report(self) -> Path:
+        return self.path / REPORT
+
+    @property
+    def report_figures(self) -> Path:
+        return self.path / "report-figures"
 
     @property
     def data(self) -> Path:
@@ -78,6 +89,14 @@ class RunDir:
     def looks_finished(self) -> bool:
         return self.config.exists() and self.is_finished(self.read_config())
 
+    def forget_results(self) -> None:
+        """Removes what a longer training makes anew. The models go last: without them the run is not finished."""
+        for file in (self.scores, self.report):
+            file.unlink(missing_ok=True)
+        for folder in (self.report_figures, self.path / "members"):
+            if folder.exists():
+                shutil.rmtree(folder)
+
     def open_data(self, config: Config) -> Transitions:
         where = self.path / config.data["path"]
         if not where.exists():
@@ -87,6 +106,9 @@ class RunDir:
     def split(self, data: Transitions) -> tuple[Transitions, Transitions]:
         """Training and test episodes: the same two whenever this data is split."""
         return data.split(test=TEST_FRACTION, seed=0)
+
+
+Frames = UInt8[np.ndarray, "*N H W C"] | UInt8[Array, "*N H W C"] | Sequence[UInt8[np.ndarray, "H W C"]]
 
 
 @dataclass(frozen=True)
@@ -100,12 +122,26 @@ class Trained:
     diverged_at: int
     """Step at which training stopped being finite, or -1."""
 
-    def encode(self, frames: UInt8[np.ndarray, "N H W C"]) -> Float[np.ndarray, "N d"]:
-        """Latents of frames, any number of them."""
+    def encode(self, frames: Frames) -> Float[np.ndarray, "*N d"]:
+        """Latents of one frame [d] or of any number of them [N, d]."""
+        given = np.asarray(frames)
+        self._check(given)
+        if given.ndim == 3:
+            return _encode_in_blocks(self.learner, self.params, given[None])[0]
+        return _encode_in_blocks(self.learner, self.params, given)
+
+    def apply(self, frames: UInt8[Array, "*N H W C"]) -> Float[Array, "*N d"]:
+        """`encode` as a pure function of arrays, for programs of your own: under `jax.jit`, `jax.vmap` and `scan`."""
+        self._check(frames)
+        if frames.ndim == 3:
+            return self.learner.encode(self.params, frames[None])[0]
+        return self.learner.encode(self.params, frames)
+
+    def _check(self, frames: np.ndarray | Array) -> None:
         shape = self.config.spec.frame_shape
-        if frames.dtype != np.uint8 or frames.ndim != 4 or frames.shape[1:] != shape:
-            raise AcfError(f"expected frames uint8[N, {', '.join(map(str, shape))}], got {frames.dtype}{frames.shape}")
-        return encode_in_blocks(self.learner, self.params, frames)
+        if frames.dtype != np.uint8 or frames.ndim not in (3, 4) or frames.shape[-3:] != shape:
+            one = ", ".join(map(str, shape))
+            raise AcfError(f"expected frames uint8[N, {one}] or one of uint8[{one}], got {frames.dtype}{frames.shape}")
 
     def scores(
         self, z_next: Float[np.ndarray, "N d"], z: Float[np.ndarray, "N d"]
@@ -131,16 +167,19 @@ def load(run: str | Path, member: int = 0) -> Trained:
     learner = _learner(config.method, spec)
     key = jax.eval_shape(jax.random.key, 0)  # a real one would be made on the device, by a program to compile
     params, about = checkpoint.load(directory.model(member), jax.eval_shape(learner.init, key))
-    return Trained(config, learner, params, about["seed"], about["diverged_at"])
+    on_device = jax.device_put(params)  # once, not with every call
+    return Trained(config, learner, on_device, about["seed"], about["diverged_at"])
 
 
-def encode_in_blocks(learner: Learner, params: Params, frames: np.ndarray) -> Float[np.ndarray, "N d"]:
-    """One compiled program, whatever the number of frames: the last block is filled up."""
-    params = jax.device_put(params)  # once, not with every block
+def _encode_in_blocks(
+    learner: Learner, params: Params, frames: UInt8[np.ndarray, "N H W C"]
+) -> Float[np.ndarray, "N d"]:
+    """Blocks are filled up to a power of two: a program for each of these, and few frames cost little."""
+    size = min(ENCODE_BLOCK, 1 << max(len(frames) - 1, 0).bit_length())
     out = []
-    for first in range(0, max(len(frames), 1), ENCODE_BLOCK):
-        block = np.asarray(frames[first : first + ENCODE_BLOCK])
-        padding = [(0, ENCODE_BLOCK - len(block))] + [(0, 0)] * 3
+    for first in range(0, max(len(frames), 1), size):
+        block = frames[first : first + size]
+        padding = [(0, size - len(block))] + [(0, 0)] * 3
         z: Array = _encode(learner.encode, params, np.pad(block, padding))
         out.append(np.asarray(z)[: len(block)])
     return np.concatenate(out)

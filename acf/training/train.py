@@ -25,8 +25,8 @@ from acf.data.checks import rows_differ
 from acf.data.transitions import Transitions, mean_picture, used_frames
 from acf.errors import AcfError
 from acf.files import check_own, exclusive_lock, write_atomic
-from acf.methods import get
-from acf.methods.base import Encoders, Learner
+from acf.methods import get, name_of
+from acf.methods.base import Encoders, Learner, Method
 from acf.nn.kernel import Kernel, chosen
 from acf.training import checkpoint, population
 from acf.training.compiled import keep_compiled_programs
@@ -52,7 +52,7 @@ def train(
     data: Transitions | str | Path,
     out: str | Path,
     *,
-    method: str = "acf",
+    method: str | Method = "acf",
     preset: str | None = None,
     seeds: Sequence[int] = (0,),
     hparams: dict[str, float] | Sequence[dict[str, float]] = {},  # noqa: B006 (never changed)
@@ -68,15 +68,17 @@ def train(
 ) -> RunDir:
     """Train a population, one member a seed, into the directory `out`.
 
+    `method` is a name, MODULE:NAME or the method itself, which must then be a module's own, to be found again.
     `hparams` overrides the preset's, for all members or as one dict a member. `latents` is the number of factors where
     the data knows them; `encoder`, `places` or `residual`, is the preset's; `noop` stands in for what the data says of
     its no-op. Data in memory is saved to `out/data`. A run that lasts until the time `until` of `time.monotonic()` is
-    saved and `Interrupted` raised. A finished run is left alone.
+    saved and `Interrupted` raised. A finished run is left alone; with more `epochs` it goes on from its last step.
     """
     keep_compiled_programs()
     directory = RunDir(Path(out))
     given = data if isinstance(data, Transitions) else Transitions.open(data, noop=noop)
     given = given if noop is None else replace(given, noop=noop)
+    method = name_of(method)
     sizes, members = make_settings(method, preset, given.source.get("domain"), seeds, hparams, epochs)
     own = [member.hparams for member in members]
     spec = make_spec(get(method), given, sizes, own, latents=latents, encoder=encoder, bf16=bf16, kernel=kernel)
@@ -149,8 +151,11 @@ def _same_data(a: Transitions, b: Transitions) -> bool:
 def _agree(directory: RunDir, config: Config) -> None:
     """A directory holds one run: the first call writes its config, every later one must ask for the same."""
     if directory.config.exists():
-        changed = differences(directory.read_config(), config)
-        if changed:
+        there = directory.read_config()
+        changed = differences(there, config)
+        if changed and not differences(replace(there, epochs=config.epochs), config):
+            _lengthen(directory, there, config.epochs)
+        elif changed:
             raise AcfError(f"{directory.path} holds another run ({'; '.join(changed)}). Choose another --out.")
         return
     versions = {name: importlib.metadata.version(name) for name in ("jax", "flax", "optax", "numpy")}
@@ -160,6 +165,25 @@ def _agree(directory: RunDir, config: Config) -> None:
         "created": datetime.now(UTC).isoformat(),
     }
     write_atomic(directory.config, json.dumps(config.to_json() | about, indent=2) + "\n")
+
+
+def _lengthen(directory: RunDir, there: Config, epochs: int) -> None:
+    """More epochs for a run: no step of it depends on how many there will be."""
+    finished = directory.is_finished(there)
+    if epochs < there.epochs:
+        done = "was trained for" if finished else "was begun with"
+        raise AcfError(
+            f"{directory.path} {done} {there.epochs} epochs, {epochs} asked: a run can be made longer, not shorter. "
+            f"Ask for {there.epochs} or more, or choose another --out."
+        )
+    if finished and not directory.state.exists():
+        raise AcfError(
+            f"{directory.path} cannot go on: expected the state it ended in as {directory.state}, found none. Put it "
+            "back, or choose another --out to train from the beginning."
+        )
+    directory.forget_results()
+    found = json.loads(directory.config.read_text()) | {"epochs": epochs}
+    write_atomic(directory.config, json.dumps(found, indent=2) + "\n")
 
 
 class _Progress(NamedTuple):

@@ -153,3 +153,19 @@ print(acf.train.__module__, acf.collect.__module__, acf.load.__module__)
         "module 'acf' has no attribute 'magic'",
         "acf.training.train acf.data.collect acf.training.run_dir",
     ], done.stderr
+
+
+def test_longer(command, tmp_path):
+    """Scores and page are those of the longer run."""
+    run = tmp_path / "run"
+    assert command(*ARGS, "--out", "run")[0] == 0
+    before = {name: (run / name).read_text() for name in ("scores.json", "report.html")}
+    code, out, _ = command(*ARGS[:-1], "3", "--out", "run")
+    assert code == 0
+    assert "wrote run: " in out
+    steps = [json.loads(line)["step"] for line in (run / "metrics.jsonl").read_text().splitlines()]
+    assert steps == [16, 32, 48]
+    assert all((run / name).read_text() != text for name, text in before.items())
+    code, _, err = command(*ARGS, "--out", "run")
+    assert code == 1
+    assert err.startswith("error: run was trained for 3 epochs, 2 asked: a run can be made longer, not shorter")

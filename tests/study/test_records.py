@@ -179,3 +179,16 @@ def test_records_that_cannot_be_read(study, tmp_path, out):
         (out / f"{name}.json").write_text(good)
     with pytest.raises(AcfError, match=r"lamp acf quick seed 0 is in two records, .*copy.json and .*lamp-acf.json"):
         read_records(study, out)
+
+
+def test_a_preset_that_is_known_is_not_guessed(study, tmp_path):
+    """Its numbers have changed since: it is not taken for the preset that is nearest now."""
+    run = fake_run(tmp_path / "run", study, MIXED[2:3])
+    config = json.loads((run / "config.json").read_text())
+    (member,) = config["members"]
+    member["hparams"] |= {"ratio": 0.0}  # no-fwd but for one number
+    for preset, nearest in ((None, "no-fwd"), ("quick", "quick"), ("another", "no-fwd")):
+        member["preset"] = preset
+        (run / "config.json").write_text(json.dumps(config))
+        with pytest.raises(AcfError, match=f"the nearest is {nearest} "):
+            record_of(run, study)

@@ -16,7 +16,7 @@ CONTRIBUTING = Path(__file__).parents[2] / "CONTRIBUTING.md"
 
 
 def example() -> str:
-    (code,) = re.findall(r"```python\n(.*?)```", CONTRIBUTING.read_text(), re.S)
+    _, code = re.findall(r"```python\n(.*?)```", CONTRIBUTING.read_text(), re.S)  # after that of a domain
     return code
 
 

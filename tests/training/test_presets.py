@@ -8,7 +8,7 @@ import pytest
 from acf.data import collect
 from acf.errors import AcfError
 from acf.methods import METHODS, get
-from acf.training.config import make_hparams, make_spec
+from acf.training.config import make_hparams, make_settings, make_spec
 from acf.training.presets import PRESETS, Preset, default_preset, get_preset
 
 # Table "Hyperparameters and coefficient weights for the ACF baseline across four domains", column by column:
@@ -156,3 +156,13 @@ def test_quick_is_the_default_without_a_gpu(monkeypatch):
         monkeypatch.setattr("jax.default_backend", lambda backend=backend: backend)
         assert default_preset() == name
     assert default_preset() in PRESETS
+
+
+def test_a_member_says_which_preset_it_has(tmp_path):
+    """By its hyperparameters, whichever was asked for; a file by its name alone."""
+    own = [{}, {"sparsity": 5.0}, {"fwd": 0.0}, {"lr": 0.5}]
+    _, members = make_settings("acf", "paper", "taxi", range(4), own, None)
+    assert [member.preset for member in members] == ["paper", "sparse", "no-fwd", None]
+    (tmp_path / "mine.toml").write_text('method = "gcl"\n[hparams]\nlr = 0.01\n')
+    _, members = make_settings("gcl", str(tmp_path / "mine.toml"), "taxi", [0], {}, None)
+    assert members[0].preset == "mine.toml"

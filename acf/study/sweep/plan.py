@@ -12,7 +12,7 @@ from acf.files import check_own, write_atomic
 from acf.methods import get
 from acf.study.sweep.objectives import OBJECTIVES, Objective
 from acf.terminal import errors
-from acf.training.config import differing
+from acf.training.config import complete_hparams, differing
 from acf.training.presets import Preset
 from acf.training.ranges import Range
 
@@ -62,7 +62,9 @@ class Plan:
     def from_json(found: dict[str, Any]) -> "Plan":
         ranges = {name: Range(*ends) for name, ends in found["ranges"].items()}
         earlier = tuple(found.get("earlier", ()))  # older plans have none
-        return Plan(**found | {"preset": Preset(**found["preset"]), "ranges": ranges, "earlier": earlier})
+        preset = Preset(**found["preset"])
+        preset = replace(preset, hparams=complete_hparams(get(found["method"]), preset.hparams))
+        return Plan(**found | {"preset": preset, "ranges": ranges, "earlier": earlier})
 
 
 def check(plan: Plan) -> None:

@@ -5,11 +5,13 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from acf import domains
 from acf.data.transitions import Transitions
-from acf.domains import DOMAINS
+from acf.domains.base import Domain
 from acf.errors import AcfError
 from acf.files import exclusive_lock
-from acf.methods import get
+from acf.methods import get, name_of
+from acf.methods.base import Method
 from acf.study.sweep import plan as plans
 from acf.study.sweep.ledger import Ledger, check_optuna, open_journal, open_storage
 from acf.study.sweep.objectives import Objective
@@ -26,6 +28,8 @@ from acf.training.run_dir import RunDir
 
 POPULATION = 64  # members: a GPU is then full
 
+Data = str | Path | Domain | type[Domain]
+
 
 @dataclass(frozen=True)
 class Sweep:
@@ -38,10 +42,10 @@ class Sweep:
 
 
 def sweep(
-    data: str | Path,
+    data: Data,
     out: str | Path,
     *,
-    method: str = "acf",
+    method: str | Method = "acf",
     preset: str | None = None,
     samples: int = 50,
     seeds: int = 5,
@@ -69,7 +73,7 @@ def sweep(
     out = Path(out)
     asked = _plan(
         data,
-        method=method,
+        method=name_of(method),
         preset=preset,
         samples=samples,
         seeds=seeds,
@@ -111,12 +115,13 @@ def _carry_out(asked: Plan, out: Path, storage: str | None, ray: str | None) -> 
     return Sweep(out, plan, search.tried, winner, finished)
 
 
-def _plan(data: str | Path, *, method, preset, objective, ranges, latents, **rest) -> Plan:
+def _plan(data: Data, *, method, preset, objective, ranges, latents, **rest) -> Plan:
     """Everything that was asked, checked."""
-    domain = str(data) if str(data) in DOMAINS else None
-    whole = None if domain else _open(data)
-    source = {"domain": domain} if whole is None else {"path": str(Path(data).resolve()), "hash": whole.hash}
-    of_domain = domain or (whole.source.get("domain") if whole else None)
+    domain, path = _domain(data), Path(str(data))
+    whole = None if domain else _open(path)
+    source = {"domain": domain} if whole is None else {"path": str(path.resolve()), "hash": whole.hash}
+    of_domain = domains.make(domain).name if domain else None
+    of_domain = of_domain if whole is None else whole.source.get("domain")
     chosen = get_preset(preset or default_preset(), method, of_domain)
     every = asdict(make_hparams(get(method), chosen.hparams))  # the method's defaults written out
     known = whole is None or whole.factors is not None
@@ -137,10 +142,19 @@ def _plan(data: str | Path, *, method, preset, objective, ranges, latents, **res
     return made
 
 
-def _open(data: str | Path) -> Transitions:
-    if not Path(data).exists():
-        raise AcfError(f"{str(data)!r} is no domain ({', '.join(DOMAINS)}), and no data set lies there")
-    return Transitions.open(data)
+def _domain(data: Data) -> str | None:
+    """Its name; None for the directory of a data set."""
+    if isinstance(data, str | Path):
+        outside = ":" in str(data) and not Path(data).exists()
+        return domains.name_of(str(data)) if outside or str(data) in domains.REGISTRY.names() else None
+    return domains.name_of(data)
+
+
+def _open(path: Path) -> Transitions:
+    if not path.exists():
+        known = ", ".join(domains.REGISTRY.names())
+        raise AcfError(f"{str(path)!r} is no domain ({known}, or MODULE:NAME), and no data set lies there")
+    return Transitions.open(path)
 
 
 class _Search:
