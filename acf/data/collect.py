@@ -86,8 +86,6 @@ def collect(
         factor_names=plan.domain.factor_names,
         controllable=plan.domain.controllable,
         source=plan.source,
-        n_frames=plan.n_frames,
-        n_transitions=transitions,
     ) as writer:
         for block in _blocks(plan, progress):
             writer.append(*block)

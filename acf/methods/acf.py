@@ -129,4 +129,5 @@ METHOD = Method(
     loss,
     scores=lambda model, z_next, z: model.energies.scores(z_next, z),
     nats=("ratio", "fwd", "inv", "policy"),
+    needs_noop=True,  # which the ratio loss contrasts each action with
 )

@@ -20,7 +20,7 @@ class Spec:
 
     frame_shape: tuple[int, int, int]
     n_actions: int
-    noop: int
+    noop: int | None
     latents: int
     depth: int = 24
     """Channels of the encoder's first block; they double from block to block."""
@@ -65,6 +65,8 @@ class Method:
     extras: Callable[[Any, Any], dict[str, Any]] | None = None
     nats: tuple[str, ...] = ()
     """The terms that are log-losses, in nats: their plain sum compares models whose weights of the terms differ."""
+    needs_noop: bool = False
+    """Whether data without an action that does nothing is refused before training."""
 
     def bind(self, spec: Spec) -> "Learner":
         """The method as pure functions for data of this shape. The module is split once, here."""
