@@ -232,8 +232,8 @@ def _moving_noop(data: "acf.data.transitions.Transitions") -> str | None:
         return None
     named = ", ".join(f"{data.action_names[k]!r} {change:.2f}" for k, change in others.items())
     return (
-        f"the no-op {data.action_names[data.noop]!r} ({data.noop}) changes the picture by {own:.2f} grey levels a pixel, "
-        f"the other actions by {typical:.2f} ({named}): if it is no no-op, say so with noop=None (`--noop none`)"
+        f"the no-op {data.action_names[data.noop]!r} ({data.noop}) changes the picture by {own:.2f} grey levels a "
+        f"pixel, the other actions by {typical:.2f} ({named}): if it is no no-op, say so with noop=None (`--noop none`)"
     )
 
 
