@@ -14,6 +14,7 @@ from jaxtyping import Array, PRNGKeyArray
 from acf.data.blocks import Block, Header, Progress, keep, there
 from acf.data.environments import Asked, collect_environment, is_environment
 from acf.data.environments.opening import imported
+from acf.data.minari import collect_minari
 from acf.data.policies import POLICIES
 from acf.data.transitions import Transitions
 from acf.domains import make
@@ -72,7 +73,8 @@ def collect(
     starts and short rollouts keep rare states in the data, a long random walk forgets where it started.
 
     An environment (an object, a vector of them, `gym:ID`, or `module:Name` of what makes one) is played from reset to
-    the end of its own episodes, or for `horizon` steps at a time. The arguments from `noop` on are for it alone:
+    the end of its own episodes, or for `horizon` steps at a time. Of `minari:ID` the first `transitions` are read. The
+    arguments from `noop` on are for these alone:
 
     Args:
         policy: of a domain `uniform` or `skewed`; of an environment `uniform`, a function from its observation to an
@@ -91,7 +93,8 @@ def collect(
     if _is_of_environment(domain):
         if start is not None:
             raise AcfError(f"start: expected none for an environment, which starts as it resets; found {start!r}")
-        return collect_environment(domain, asked, out, progress)
+        named = isinstance(domain, str) and domain.startswith("minari:")
+        return (collect_minari if named else collect_environment)(domain, asked, out, progress)
     if (noop, size, gray, stack, factors, render) != ("auto", None, False, 1, None, False):
         raise AcfError("noop, size, gray, stack, factors and render are for environments: a domain has its own")
     plan = _plan(domain, transitions, seed, start or "balanced", 10 if horizon is None else horizon, policy)
@@ -102,15 +105,22 @@ def collect(
 
 def _is_of_environment(domain: Any) -> bool:
     """A Gymnasium environment, or the name of one; `module:Name` may name a domain too."""
-    if not isinstance(domain, str) or ":" not in domain or domain.startswith("gym:"):
-        return is_environment(domain) or (isinstance(domain, str) and ":" in domain)
+    if not isinstance(domain, str):
+        return is_environment(domain)
+    if ":" not in domain or domain.startswith(("gym:", "minari:")):
+        return ":" in domain
     named = imported(domain, "environment")
     return not isinstance(named, Domain) and not (isinstance(named, type) and issubclass(named, Domain))
 
 
 def _plan(domain: Domain | str, transitions: int, seed: int, start: str, horizon: int, policy: Any) -> Plan:
     """Bad arguments are found here, before any work."""
-    domain = make(domain) if isinstance(domain, str) else domain
+    domain = _made(domain) if isinstance(domain, str) else domain
+    if not isinstance(domain, Domain):
+        raise AcfError(
+            f"expected a domain, a Gymnasium environment or a name of one, found {type(domain).__name__}; data of "
+            "another kind goes through Transitions.from_arrays or acf.data.Writer"
+        )
     domain.check_start(start)
     if transitions < 1 or horizon < 1:
         raise AcfError(f"expected at least one transition and a horizon of at least 1, got {transitions} and {horizon}")
@@ -136,6 +146,13 @@ def _blocks(plan: Plan, progress: Progress) -> Iterator[Block]:
         yield Block(flat, i, action.reshape(-1)[:n], i + 1, episode, factors.reshape(-1, factors.shape[-1])[:m])
         done += n
         progress(done, plan.transitions)
+
+
+def _made(name: str) -> Domain:
+    try:
+        return make(name)
+    except AcfError as error:
+        raise AcfError(f"{error}; or an environment: gym:ID, minari:ID, MODULE:NAME") from None
 
 
 @partial(jax.jit, static_argnums=(0, 1, 2, 3))

@@ -220,6 +220,26 @@ class Transitions:
         warn_about_actions(data)
         return data
 
+    @classmethod
+    def from_minari(cls, dataset: Any, *, noop: int | str | None = "auto", factors: str | None = None) -> "Transitions":
+        """From a Minari data set of pictures, episode by episode; `acf.collect("minari:ID")` can change their size.
+
+        `noop` is the action that does nothing, None where there is none; `factors` is `info:KEY` of the true state
+        variables. Data that `to_minari` wrote knows both.
+        """
+        from acf.data.minari import from_minari
+
+        return from_minari(dataset, noop, factors)
+
+    def to_minari(self, name: str) -> Any:
+        """Writes a local Minari data set of this name, without loss; rewards are 0, for there are none here.
+
+        A Minari episode is a row of transitions that follow on each other, in the order of the episodes here.
+        """
+        from acf.data.minari import to_minari
+
+        return to_minari(self, name)
+
 
 def used_frames(data: Transitions) -> Int[np.ndarray, " M2"]:
     """The indices, ascending, of the frames that some transition starts from or leads to."""

@@ -1,25 +1,27 @@
 """Transitions from a Gymnasium environment, or a vector of them."""
 
-from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
-
-import numpy as np
-from jaxtyping import UInt8
 
 from acf.data.blocks import Block, Header, Progress, keep, there
 from acf.data.checks import check_frame_shape, warn_about_actions
 from acf.data.environments.acting import Act, make_policy, name_of_policy
 from acf.data.environments.factors import ReadFactors
-from acf.data.environments.opening import action_names, check_discrete, find_noop, is_vector, name_of, open_named
+from acf.data.environments.opening import (
+    action_names,
+    check_discrete,
+    find_noop,
+    is_vector,
+    name_of,
+    one_of,
+    open_named,
+)
 from acf.data.environments.pictures import NoPicture, Picture, check_channels, picture_of
 from acf.data.environments.stepping import Rendered, Seen, Single, Vector, Worlds
+from acf.data.environments.tape import Tape, Track
 from acf.data.transitions import Transitions
 from acf.errors import AcfError
-
-BLOCK_BYTES = 16 << 20  # of frames; about all the memory that collecting needs on top of the environment's
 
 
 class Asked(NamedTuple):
@@ -43,7 +45,9 @@ def collect_environment(environment: Any, asked: Asked, out: str | Path | None, 
         found = f"{asked.transitions}, {asked.stack}, {asked.horizon} and {asked.size}"
         raise AcfError(f"expected transitions, stack and horizon of at least 1 and a size of at least 16, got {found}")
     if not isinstance(environment, str):
-        return _collect(environment, name_of(environment), asked, out, progress)
+        with one_of(environment) as part:
+            name = name_of(part)
+        return _collect(environment, name, asked, out, progress)
     env, asked = _opened(environment, asked)
     try:
         return _collect(env, environment, asked, out, progress)
@@ -67,7 +71,8 @@ def _opened(name: str, asked: Asked) -> tuple[Any, Asked]:
 def _collect(env: Any, name: str, asked: Asked, out: str | Path | None, progress: Progress) -> Transitions:
     space = env.single_action_space if is_vector(env) else env.action_space
     check_discrete(space)
-    names = action_names(env, int(space.n))
+    with one_of(env) as part:
+        names = action_names(part, int(space.n))
     source = _source(env, name, asked)
     if found := there(out, source):
         return found
@@ -129,59 +134,11 @@ def _check_vector(asked: Asked, factors: ReadFactors | None) -> None:
         )
 
 
-@dataclass
-class _Tape:
-    """Frames and transitions since the last block. Frames are numbered over the whole data set."""
-
-    first: int = 0
-    frames: list[np.ndarray] = field(default_factory=list)
-    factors: list[Any] = field(default_factory=list)
-    episode: list[int] = field(default_factory=list)
-    transitions: list[tuple[int, int, int]] = field(default_factory=list)
-
-    def add(self, frame: UInt8[np.ndarray, "H W C"], factors: Any, episode: int) -> int:
-        self.frames.append(frame)
-        self.factors.append(factors)
-        self.episode.append(episode)
-        return self.first + len(self.frames) - 1
-
-    def is_full(self) -> bool:
-        return bool(self.frames) and len(self.frames) * self.frames[0].nbytes >= BLOCK_BYTES
-
-    def cut(self) -> Block:
-        i, action, j = np.array(self.transitions, np.int32).reshape(-1, 3).T
-        factors = None if self.factors[0] is None else np.stack(self.factors)
-        return Block(np.stack(self.frames), i, action, j, np.array(self.episode, np.int32), factors)
-
-
-class _Track:
-    """One environment's episode, its frames stacked."""
-
-    def __init__(self, start: Seen, episode: int, stack: int):
-        self.observation = start.observation
-        self._episode = episode
-        self._recent = deque([start.frame] * stack, maxlen=stack)
-        self._start: Seen | None = start
-        self._at = 0
-
-    def follow(self, tape: _Tape, action: int, after: Seen) -> None:
-        if self._start is not None:  # which is kept when something follows from it
-            self._at = tape.add(self._stacked(), self._start.factors, self._episode)
-            self._start = None
-        self._recent.append(after.frame)
-        to = tape.add(self._stacked(), after.factors, self._episode)
-        tape.transitions.append((self._at, action, to))
-        self._at, self.observation = to, after.observation
-
-    def _stacked(self) -> UInt8[np.ndarray, "H W C"]:
-        return np.concatenate(self._recent, axis=-1)
-
-
 def _blocks(
     worlds: Worlds, starts: list[Seen], act: Act, first_action: int, asked: Asked, progress: Progress
 ) -> Iterator[Block]:
-    tracks = [_Track(start, episode, asked.stack) for episode, start in enumerate(starts)]
-    episodes, done, tape = len(tracks), 0, _Tape()
+    tracks = [Track(start, episode, asked.stack) for episode, start in enumerate(starts)]
+    episodes, done, tape = len(tracks), 0, Tape()
     while done < asked.transitions:
         actions = [act(track.observation) for track in tracks]
         for k, outcome in enumerate(worlds.step([action + first_action for action in actions])):
@@ -189,9 +146,9 @@ def _blocks(
                 tracks[k].follow(tape, actions[k], outcome.after)
                 done += 1
             if outcome.start is not None:
-                tracks[k] = _Track(outcome.start, episodes, asked.stack)
+                tracks[k] = Track(outcome.start, episodes, asked.stack)
                 episodes += 1
         if tape.is_full() or done == asked.transitions:
             yield tape.cut()
-            tape = _Tape(tape.first + len(tape.frames))
+            tape = tape.next()
         progress(done, asked.transitions)

@@ -3,6 +3,8 @@
 import importlib
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -38,7 +40,10 @@ def open_named(name: str, render: bool) -> Any:
     if name.startswith("gym:"):
         return _made(name.removeprefix("gym:"), options)
     made = imported(name, "environment")
-    env = made(**options) if callable(made) else made
+    try:
+        env = made(**options) if callable(made) else made
+    except TypeError as error:
+        raise AcfError(f"{name}: expected what makes an environment without arguments, found: {error}") from None
     if not is_environment(env):
         raise AcfError(f"{name}: expected a Gymnasium environment, or what makes one, found {type(env).__name__}")
     return env
@@ -72,6 +77,19 @@ def _made(name: str, options: dict[str, Any]) -> Any:
         raise AcfError(f"gym:{name}: {error}") from None
 
 
+@contextmanager
+def one_of(env: Any) -> Iterator[Any]:
+    """The environment, or of a vector one of its parts, which knows its name and those of its actions."""
+    if hasattr(env, "envs"):
+        yield env.envs[0]
+    elif hasattr(env, "env_fns"):  # the parts live in other processes: here is one more
+        part = env.env_fns[0]()
+        yield part
+        part.close()
+    else:
+        yield env
+
+
 def name_of(env: Any) -> str:
     """
     >>> name_of(gymnasium().make("CartPole-v1"))
@@ -93,7 +111,7 @@ def check_discrete(space: Any) -> None:
 
 def action_names(env: Any, n: int) -> tuple[str, ...]:
     """From `get_action_meanings` or an enumeration `actions`, where there is one; else numbers."""
-    own = env.envs[0].unwrapped if hasattr(env, "envs") else env.unwrapped
+    own = env.unwrapped
     meanings, members = getattr(own, "get_action_meanings", None), getattr(own, "actions", None)
     names: list[str] = []
     if callable(meanings):

@@ -79,8 +79,9 @@ def _layout(space: Any) -> dict[str, Any]:
         scale = 255 / float(space.high.max())
     else:
         raise NoPicture(
-            f"observation: expected bytes, or numbers from 0 to 1 or to 255, found {space.dtype} from "
-            f"{space.low.min()} to {space.high.max()}; give its space those bounds, or take what it renders: --render, render=True"
+            f"observation: expected bytes, or numbers from 0 to 1 or 255, found {space.dtype} "
+            f"from {space.low.min()} to {space.high.max()}; give its space those bounds, or take what it renders: "
+            "--render, render=True"
         )
     return {"channels_first": _channels_first(space.shape), "scale": scale}
 
