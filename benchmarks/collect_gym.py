@@ -3,7 +3,7 @@
 uv run python benchmarks/collect_gym.py --transitions 100000
 
 Pictures of 84x84x3. `block by block` is `acf.collect(env, n, out=...)`; `lists` and `arrays` are
-`Transitions.from_arrays` of a list of frames, and of one array x = frames[:-1], x_next = frames[1:], which count as well.
+`Transitions.from_arrays` of a list of frames, and of one array, x = frames[:-1], x_next = frames[1:]; both count too.
 """
 
 import json

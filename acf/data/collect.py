@@ -93,8 +93,9 @@ def collect(
     if _is_of_environment(domain):
         if start is not None:
             raise AcfError(f"start: expected none for an environment, which starts as it resets; found {start!r}")
-        named = isinstance(domain, str) and domain.startswith("minari:")
-        return (collect_minari if named else collect_environment)(domain, asked, out, progress)
+        if isinstance(domain, str) and domain.startswith("minari:"):
+            return collect_minari(domain, asked, out, progress)
+        return collect_environment(domain, asked, out, progress)
     if (noop, size, gray, stack, factors, render) != ("auto", None, False, 1, None, False):
         raise AcfError("noop, size, gray, stack, factors and render are for environments: a domain has its own")
     plan = _plan(domain, transitions, seed, start or "balanced", 10 if horizon is None else horizon, policy)
@@ -113,7 +114,7 @@ def _is_of_environment(domain: Any) -> bool:
     return not isinstance(named, Domain) and not (isinstance(named, type) and issubclass(named, Domain))
 
 
-def _plan(domain: Domain | str, transitions: int, seed: int, start: str, horizon: int, policy: Any) -> Plan:
+def _plan(domain: Any, transitions: int, seed: int, start: str, horizon: int, policy: Any) -> Plan:
     """Bad arguments are found here, before any work."""
     domain = _made(domain) if isinstance(domain, str) else domain
     if not isinstance(domain, Domain):

@@ -156,12 +156,12 @@ class Transitions:
         every row is an episode of its own. Without names, actions and factors are numbered; the actions then reach up
         to the highest one that occurs. Lists of frames are not made arrays of: the frames kept are the only copy.
         """
-        x, x_next = as_rows("x", x), as_rows("x_next", x_next)
-        check_frame_shape(x.shape[1:])
-        if x_next.shape != x.shape:
-            found = describe_array(np.uint8, x_next.shape)
-            raise DataError(f"x_next: expected {describe_array(np.uint8, x.shape)}, found {found}")
-        T = len(x)
+        before, after = as_rows("x", x), as_rows("x_next", x_next)
+        check_frame_shape(before.shape[1:])
+        if after.shape != before.shape:
+            expected, found = (describe_array(np.uint8, rows.shape) for rows in (before, after))
+            raise DataError(f"x_next: expected {expected}, found {found}")
+        T = len(before)
         action = _as_int32("a", a, T)
         of_row = _as_int32("episode", np.arange(T) if episode is None else episode, T)
         s, s_next = _paired_factors(factors, next_factors, T)
@@ -170,10 +170,10 @@ class Transitions:
         if factor_names is None:
             factor_names = [] if s is None else [f"factor {k}" for k in range(s.shape[1])]
 
-        goes_on = _goes_on(x, x_next, of_row, s, s_next)
+        goes_on = _goes_on(before, after, of_row, s, s_next)
         i = np.arange(T) + np.cumsum(~goes_on) - ~goes_on  # one place per row, one more per frame that ends there
         data = cls(
-            frames=_interleave(x, x_next, i, goes_on),
+            frames=_interleave(before, after, i, goes_on),
             i=i.astype(np.int32),
             action=action,
             j=(i + 1).astype(np.int32),

@@ -59,7 +59,7 @@ class VectorLatentObservation(gym.vector.VectorWrapper):
 
     def reset(self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None):
         begins = np.asarray((options or {}).get("reset_mask", np.ones(self.num_envs, bool)))  # the environment takes it
-        observations, infos = self.env.reset(seed=seed, options=options)
+        observations, infos = self.env.reset(seed=seed, options=options)  # pyright: ignore[reportArgumentType] (a list is allowed)
         self._ended = np.zeros(self.num_envs, bool)
         self._look(observations, begins, only=begins)
         return self._encode(self._recent), infos

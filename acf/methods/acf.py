@@ -40,6 +40,7 @@ class HParams:
 class ACF(nnx.Module):
     def __init__(self, spec: Spec, *, rngs: nnx.Rngs):
         K, A, H, kernel = spec.latents, spec.n_actions, spec.hidden, spec.kernel
+        assert spec.noop is not None, "training refuses data without one"
         self.noop = spec.noop
         self.encode = Encoder(
             spec.frame_shape, K, depth=spec.depth, hidden=H, dtype=spec.dtype, kernel=kernel, rngs=rngs

@@ -157,7 +157,8 @@ def test_save_never_overwrites(saved):
 def writer(path, **changes) -> Writer:
     fields: dict = {"action_names": ("stay", "left", "right"), "noop": 0}
     fields |= {"factor_names": ("x", "ÿ"), "controllable": (True, False), "source": {}}
-    return Writer(path, **({"frame_shape": SHAPE} | fields | changes))
+    fields |= {"frame_shape": SHAPE}
+    return Writer(path, **(fields | changes))
 
 
 def block(frames: slice, transitions: slice) -> tuple:

@@ -26,7 +26,7 @@ class Counting(gym.Env):
 
     def __init__(self, render_mode=None, kind="rgb", start=0):
         self.render_mode, self.kind, self.resets = render_mode, kind, 0
-        self.action_space = spaces.Discrete(3, start=start)
+        self.action_space, self.first = spaces.Discrete(3, start=start), start
         low, high, shape, dtype = KINDS[kind]
         self.picture = spaces.Box(low, high, shape, dtype)
         self.observation_space = spaces.Dict({"image": self.picture}) if kind == "dict" else self.picture
@@ -38,7 +38,7 @@ class Counting(gym.Env):
         return self._observe(), self._info()
 
     def step(self, action):
-        self.count += int(EFFECT[action - self.action_space.start])
+        self.count += int(EFFECT[action - self.first])
         self.steps += 1
         return self._observe(), 0.0, self.count == 3, self.steps == LIMIT, self._info()
 

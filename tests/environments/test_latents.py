@@ -94,13 +94,13 @@ def test_of_what_is_rendered(runs):
 @pytest.mark.parametrize("name", ["plain", "stacked"])
 def test_a_vector_sees_what_its_parts_would(runs, name, mode):
     """Each part beside the same environment alone, whichever way the vector resets."""
-    seeds, steps = [5, 9], 23
+    seeds, steps = [5, 6], 23
     actions = np.random.default_rng(0).integers(3, size=(steps, 2))
     envs = VectorLatentObservation(SyncVectorEnv([Counting] * 2, autoreset_mode=mode), runs / name)
     assert envs.observation_space.shape == (2, 4)
     alone = [LatentObservation(Counting(), runs / name) for _ in seeds]
     owed = [deque([env.reset(seed=seed)[0]]) for env, seed in zip(alone, seeds, strict=True)]
-    z, _ = envs.reset(seed=seeds)
+    z, _ = envs.reset(seed=5)
     was = np.zeros(2, bool)
     for t in range(-1, steps):
         if t >= 0:
@@ -161,7 +161,7 @@ def test_stable_baselines(runs):
     env = SubprocVecEnv([partial(latent_counting, runs / "plain")])
     try:
         agent = library.PPO("MlpPolicy", env, n_steps=16, batch_size=16, n_epochs=1, device="cpu").learn(16)
-        assert env.reset().shape == (1, 4)
+        assert np.asarray(env.reset()).shape == (1, 4)
         assert agent.num_timesteps == 16
     finally:
         env.close()

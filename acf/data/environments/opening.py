@@ -114,7 +114,7 @@ def action_names(env: Any, n: int) -> tuple[str, ...]:
     own = env.unwrapped
     meanings, members = getattr(own, "get_action_meanings", None), getattr(own, "actions", None)
     names: list[str] = []
-    if callable(meanings):
+    if meanings is not None:
         names = [str(name) for name in meanings()]
     elif isinstance(members, type) and issubclass(members, Enum):
         names = [member.name for member in members]
