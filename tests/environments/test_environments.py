@@ -99,6 +99,11 @@ def test_a_vector_never_makes_a_transition_across_a_reset(mode, vector):
     assert len(starts) == len(np.unique(data.episode))
 
 
+def test_a_vector_of_dictionaries():
+    plain, other = (SyncVectorEnv([partial(Counting, kind=kind)] * 2) for kind in ("rgb", "dict"))
+    assert same(acf.collect(plain, 60), acf.collect(other, 60))
+
+
 @pytest.mark.filterwarnings("ignore::acf.data.checks.DataWarning")
 def test_a_vectors_parts_play_the_same_episodes_in_every_mode():
     found = []

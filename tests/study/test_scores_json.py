@@ -204,7 +204,7 @@ def test_without_a_noop(data, tmp_path, monkeypatch):
     scored = replace(METHOD, scores=lambda model, z_next, z: jnp.ones((len(z), 3, 2)))
     monkeypatch.setattr(f"{__name__}.METHOD", scored)
     acf.train(replace(data, noop=None), tmp_path / "run", method="pixels", preset="quick", epochs=1)
-    (scores,) = acf.report_runs(tmp_path / "run")
+    scores = evaluate_run(tmp_path / "run")
     assert scores["noop"] is None
     assert scores["members"][0]["actions"].keys() == {"movement"}
 
