@@ -203,7 +203,9 @@ def warn_about_actions(data: "acf.data.transitions.Transitions") -> None:
         elif k != data.noop and not _ever_changes(data, rows):
             idle.append(f"{name!r} ({k})")
     found = [f"actions that never occur: {', '.join(absent)}"] if absent else []
-    found += [f"actions that never change a frame: {', '.join(idle)}"] if idle else []
+    if idle:
+        hint = " (is one of them the no-op? noop=NUMBER, `--noop NUMBER`)" if data.noop is None else ""
+        found.append(f"actions that never change a frame: {', '.join(idle)}{hint}")
     found += [moving] if (moving := _moving_noop(data)) else []
     if found:
         warnings.warn("; ".join(found), DataWarning, stacklevel=3)  # whoever opened the data

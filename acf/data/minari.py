@@ -74,7 +74,8 @@ def _check_nothing_of_environments(asked: Asked) -> None:
 def _read(dataset: Any, asked: Asked, out: str | Path | None, progress: Progress) -> Transitions:
     check_discrete(dataset.action_space)
     about = dataset.storage.metadata.get(ABOUT, {})
-    source = {"domain": f"minari:{dataset.id}", **asked._asdict()}
+    said = {key: value for key, value in asked._asdict().items() if value is not None and value is not False}
+    source = {"domain": f"minari:{dataset.id}", **said}
     if found := there(out, source):
         return found
     picture = _picture(dataset, asked)

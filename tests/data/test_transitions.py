@@ -393,6 +393,13 @@ def test_the_no_op_may_do_nothing_but_has_to_occur():
         warn_about_actions(small(action=int32([1, 1, 2, 1, 2])))
 
 
+def test_without_a_no_op_an_idle_action_may_be_it():
+    with pytest.warns(
+        DataWarning, match=r"never change a frame: 'stay' \(0\) \(is one of them the no-op\? noop=NUMBER"
+    ):
+        warn_about_actions(small(noop=None, j=int32([0, 2, 3, 5, 6])))
+
+
 def test_from_arrays_warns():
     x = painted(2)
     with pytest.warns(DataWarning, match=r"never change a frame: '1' \(1\)"):

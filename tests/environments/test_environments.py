@@ -221,6 +221,21 @@ def test_no_action_called_a_noop_is_a_warning(monkeypatch):
         assert acf.collect(Counting(), 60).noop is None
 
 
+class Drifting(Counting):
+    """Its first action is called `stay`, and goes up."""
+
+    def step(self, action):
+        return super().step(1 if action == 0 else action)
+
+
+def test_a_noop_that_is_none_is_doubted_with_numbers():
+    with pytest.warns(
+        DataWarning, match=r"the no-op 'stay' \(0\) changes the picture by 0\.\d+ grey levels .*--noop none"
+    ):
+        acf.collect(Drifting(), 400)
+    acf.collect(Drifting(), 400, noop=None)  # as the warning says
+
+
 # What is refused, each with the way out
 
 

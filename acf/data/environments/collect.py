@@ -101,13 +101,9 @@ def _source(env: Any, name: str, asked: Asked) -> dict[str, Any]:
     factors = (
         asked.factors if asked.factors is None or isinstance(asked.factors, str) else name_of_policy(asked.factors)
     )
-    return {
-        "domain": name,
-        "environment": str(env),
-        **asked._asdict(),
-        "policy": name_of_policy(asked.policy),
-        "factors": factors,
-    }
+    named = asked._asdict() | {"policy": name_of_policy(asked.policy), "factors": factors}
+    said = {key: value for key, value in named.items() if value is not None and value is not False}
+    return {"domain": name, "environment": str(env), **said}
 
 
 def _worlds(env: Any, asked: Asked, factors: ReadFactors | None) -> Worlds:

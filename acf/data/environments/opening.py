@@ -130,7 +130,7 @@ def find_noop(asked: int | str | None, names: tuple[str, ...]) -> int | None:
             return found[0]
         warnings.warn(
             f"no action is called a no-op ({', '.join(names)}): the data says that there is none, which acf cannot "
-            "learn from; if one does nothing, name it: --noop NAME, noop=NAME",
+            "learn from; if one does nothing, name it: --noop NAME, noop=NAME, or its number when training",
             DataWarning,
             stacklevel=4,
         )
