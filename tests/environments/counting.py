@@ -86,6 +86,10 @@ def state(env):
     return {"count": env.count, "steps": env.steps}
 
 
+def pair():
+    return gym.vector.SyncVectorEnv([Counting] * 2)
+
+
 def always_up(observation):
     return 1
 

@@ -99,6 +99,12 @@ def test_a_vector_never_makes_a_transition_across_a_reset(mode, vector):
     assert len(starts) == len(np.unique(data.episode))
 
 
+def test_a_name_may_make_a_vector():
+    data = acf.collect("counting:pair", 60, factors="info:state")
+    check(data)
+    assert (len(data), data.source["domain"]) == (60, "counting:pair")
+
+
 def test_a_vector_of_dictionaries():
     plain, other = (SyncVectorEnv([partial(Counting, kind=kind)] * 2) for kind in ("rgb", "dict"))
     assert same(acf.collect(plain, 60), acf.collect(other, 60))

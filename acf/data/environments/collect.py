@@ -61,7 +61,7 @@ def _opened(name: str, asked: Asked) -> tuple[Any, Asked]:
     if asked.render:
         return env, asked
     try:
-        picture_of(env.observation_space)
+        picture_of(env.single_observation_space if is_vector(env) else env.observation_space)
     except NoPicture:
         env.close()
         return open_named(name, render=True), asked._replace(render=True)
