@@ -43,6 +43,7 @@ def _overview(about: dict[str, Any], path: Path):
     rows.add_row("transitions", f"{about['transitions']:,} in {about['episodes']:,} episodes")
     rows.add_row("frames", f"{about['frames']:,} of {'x'.join(map(str, about['frame_shape']))}")
     rows.add_row("factors", " ".join(factors) or "not known")
+    rows.add_row("no-op", about["noop"] or "none: no action does nothing")
     rows.add_row("controllable", " ".join(ours) if known else "not known")
     rows.add_row("size", f"{about['bytes'] / 2**20:,.1f} MiB")
     rows.add_row("hash", about["hash"])

@@ -19,12 +19,17 @@ from numpy.typing import DTypeLike
 from acf.errors import AcfError
 
 if TYPE_CHECKING:
+    import acf.data.rows
     import acf.data.transitions
 
 MIN_SIDE = 16  # pixels; the encoder halves the picture several times
 MAX_CHANNELS = 4
 BLOCK_BYTES = 4 << 20
 ACTION_SAMPLE = 2_000  # transitions looked at per action before saying that it changes nothing
+MOVEMENT_SAMPLE = 200  # transitions looked at per action to measure how much it changes
+MOVEMENT_LEAST = 50  # fewer say too little to call a no-op none
+DISCRETE = "actions are discrete, one number a step: of a continuous or many-part action list a few and number them"
+NOT_SAID: Any = "nothing said"  # of the no-op: None says that there is none
 
 
 class DataError(AcfError):
@@ -64,7 +69,21 @@ def check_array(field: str, array: Any, dtype: DTypeLike, shape: tuple[int | str
         isinstance(n, str) or n == m for n, m in zip(shape, array.shape, strict=True)
     )
     if array.dtype != dtype or not fits:
-        raise DataError(f"{field}: expected {expected}, found {describe_array(array.dtype, array.shape)}")
+        hint = _frame_hint(field, array) if shape[1:] == ("H", "W", "C") else ""
+        raise DataError(f"{field}: expected {expected}, found {describe_array(array.dtype, array.shape)}{hint}")
+
+
+def _frame_hint(field: str, array: np.ndarray) -> str:
+    """How to make frames of what environments commonly give instead."""
+    if array.dtype == object:
+        return f"; of observations that are dictionaries take the picture: [o['image'] for o in {field}]"
+    if array.ndim == 3:
+        return f"; gray pictures have one channel, the last axis: {field}[..., None]"
+    if array.ndim == 5:
+        return "; a stack of pictures goes into the channels, at most 4: four gray ones, or one in colour"
+    if array.dtype.kind == "f":
+        return f"; of pictures from 0 to 1 make bytes: np.round(255 * {field}).astype(np.uint8)"
+    return ""
 
 
 def describe_array(dtype: DTypeLike, shape: tuple[int | str, ...]) -> str:
@@ -80,10 +99,14 @@ def check_frame_shape(shape: tuple[int, ...]) -> None:
         raise DataError(f"frames: expected frames of shape (H, W, C), found {shape}")
     H, W, C = shape
     if min(H, W) < MIN_SIDE:
-        hint = "; channels come last, (H, W, C)" if H <= MAX_CHANNELS and min(W, C) >= MIN_SIDE else ""
+        channels_first = min(W, C) >= MIN_SIDE
+        hint = "; channels come last, (H, W, C): np.moveaxis(frames, 1, -1)" if channels_first else ""
         raise DataError(f"frames: expected height and width of at least {MIN_SIDE} pixels, found {H} x {W}{hint}")
     if not 1 <= C <= MAX_CHANNELS:
-        raise DataError(f"frames: expected 1 to {MAX_CHANNELS} channels (the last axis), found {C}")
+        raise DataError(
+            f"frames: expected 1 to {MAX_CHANNELS} channels (the last axis), found {C}; "
+            "of stacked pictures in colour make gray ones, or take one alone"
+        )
 
 
 def check_actions(action_names: tuple[str, ...], noop: Any) -> None:
@@ -92,10 +115,11 @@ def check_actions(action_names: tuple[str, ...], noop: Any) -> None:
     if n < 2:
         raise DataError(f"action_names: expected at least two actions, found {n}: {action_names}")
     is_index = isinstance(noop, (int, np.integer)) and not isinstance(noop, bool)
-    if not is_index or not 0 <= noop < n:
+    if noop is not None and (not is_index or not 0 <= noop < n):
         raise DataError(
-            f"noop: expected the index of the action that does nothing, 0 to {n - 1}, found {noop!r}; "
-            f"set it with the argument `noop` (`--noop` on the command line); the actions are {action_names}"
+            f"noop: expected the index of the action that does nothing, 0 to {n - 1}, found {noop!r}; set it with the "
+            "argument `noop` (`--noop` on the command line), to None where no action does nothing; "
+            f"the actions are {action_names}"
         )
 
 
@@ -167,9 +191,9 @@ def check_pairs(data: "acf.data.transitions.Transitions") -> None:
 
 
 def warn_about_actions(data: "acf.data.transitions.Transitions") -> None:
-    """One `DataWarning` that names every action that never occurs, or never changes the frame.
+    """One `DataWarning` that names every action that never occurs or never changes the frame, and a no-op that is none.
 
-    Doing nothing is the no-op's job, so there only its absence counts.
+    Doing nothing is the no-op's job, so there its absence counts, and that it moves the picture as the others do.
     """
     absent, idle = [], []
     for k, name in enumerate(data.action_names):
@@ -179,7 +203,10 @@ def warn_about_actions(data: "acf.data.transitions.Transitions") -> None:
         elif k != data.noop and not _ever_changes(data, rows):
             idle.append(f"{name!r} ({k})")
     found = [f"actions that never occur: {', '.join(absent)}"] if absent else []
-    found += [f"actions that never change a frame: {', '.join(idle)}"] if idle else []
+    if idle:
+        hint = " (is one of them the no-op? noop=NUMBER, `--noop NUMBER`)" if data.noop is None else ""
+        found.append(f"actions that never change a frame: {', '.join(idle)}{hint}")
+    found += [moving] if (moving := _moving_noop(data)) else []
     if found:
         warnings.warn("; ".join(found), DataWarning, stacklevel=3)  # whoever opened the data
 
@@ -192,8 +219,36 @@ def _ever_changes(data: "acf.data.transitions.Transitions", rows: Int[np.ndarray
     return any(rows_differ(data.frames, data.i[p], data.frames, data.j[p]).any() for p in parts)
 
 
+def _moving_noop(data: "acf.data.transitions.Transitions") -> str | None:
+    """Says that the no-op changes the picture as much as the other actions do, where there is enough to tell."""
+    rows = [np.flatnonzero(data.action == k) for k in range(len(data.action_names))]
+    tried = [k for k, of_action in enumerate(rows) if len(of_action) >= MOVEMENT_LEAST]
+    if data.noop not in tried or len(tried) < 2:
+        return None
+    own = _change(data, rows[data.noop])
+    if own == 0:
+        return None  # and the others need not be looked at
+    others = {k: _change(data, rows[k]) for k in tried if k != data.noop}
+    typical = float(np.mean([*others.values()]))
+    if own < 0.9 * typical:
+        return None
+    named = ", ".join(f"{data.action_names[k]!r} {change:.2f}" for k, change in others.items())
+    return (
+        f"the no-op {data.action_names[data.noop]!r} ({data.noop}) changes the picture by {own:.2f} grey levels a "
+        f"pixel, the other actions by {typical:.2f} ({named}): if it is no no-op, say so with noop=None (`--noop none`)"
+    )
+
+
+def _change(data: "acf.data.transitions.Transitions", rows: Int[np.ndarray, " N"]) -> float:
+    """Mean absolute change of a pixel over a bounded sample of these transitions."""
+    sample = rows[np.linspace(0, len(rows) - 1, min(len(rows), MOVEMENT_SAMPLE)).astype(np.intp)]
+    parts = [sample[part] for part in blocks(len(sample), 4 * row_bytes(data.frames))]
+    moved = [np.abs(data.frames[data.j[p]] - data.frames[data.i[p]].astype(np.int16)).sum() for p in parts]
+    return float(sum(moved)) / (len(sample) * row_bytes(data.frames))
+
+
 def rows_differ(
-    a: np.ndarray, a_rows: Int[np.ndarray, " N"], b: np.ndarray, b_rows: Int[np.ndarray, " N"]
+    a: "acf.data.rows.Rows", a_rows: Int[np.ndarray, " N"], b: "acf.data.rows.Rows", b_rows: Int[np.ndarray, " N"]
 ) -> Bool[np.ndarray, " N"]:
     """Whether `a[a_rows[n]]` and `b[b_rows[n]]` differ anywhere, with a few blocks' worth of memory.
 
@@ -202,7 +257,7 @@ def rows_differ(
     [False, True]
     """
     out = np.empty(len(a_rows), bool)
-    for part in blocks(len(a_rows), _row_bytes(a)):
+    for part in blocks(len(a_rows), row_bytes(a)):
         differ = a[a_rows[part]] != b[b_rows[part]]
         out[part] = differ.reshape(len(differ), -1).any(axis=1)
     return out
@@ -218,5 +273,5 @@ def blocks(n: int, row_bytes: int) -> Iterator[slice]:
     return (slice(start, min(start + step, n)) for start in range(0, n, step))
 
 
-def _row_bytes(array: np.ndarray) -> int:
-    return math.prod(array.shape[1:]) * array.itemsize
+def row_bytes(array: "acf.data.rows.Rows") -> int:
+    return math.prod(array.shape[1:]) * array.dtype.itemsize

@@ -1,27 +1,30 @@
-"""Transitions from a domain: short rollouts of a behaviour policy, stepped and rendered on the device."""
+"""`collect`: transitions from a domain, stepped and rendered on the device, or from a Gymnasium environment."""
 
 import dataclasses
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt8
+from jaxtyping import Array, PRNGKeyArray
 
-from acf.data.checks import DataError
+from acf.data.blocks import Block, Header, Progress, keep, there
+from acf.data.environments import Asked, collect_environment, is_environment
+from acf.data.environments.opening import imported
+from acf.data.minari import collect_minari
 from acf.data.policies import POLICIES
-from acf.data.store import Writer, read
 from acf.data.transitions import Transitions
 from acf.domains import make
 from acf.domains.base import Domain
 from acf.errors import AcfError
 
-BLOCK = 256  # episodes a call of the compiled program; its frames are all the memory that collecting needs on top
+if TYPE_CHECKING:
+    import gymnasium
 
-Progress = Callable[[int, int], None]  # transitions done, transitions in all
+BLOCK = 256  # episodes a call of the compiled program; its frames are all the memory that collecting needs on top
 
 
 class Plan(NamedTuple):
@@ -40,107 +43,86 @@ class Plan(NamedTuple):
         return {**self._asdict(), "domain": self.domain.name, "options": options}
 
     @property
-    def n_frames(self) -> int:
-        return self.transitions + -(-self.transitions // self.horizon)  # an episode of n steps has n + 1 frames
-
-
-class Block(NamedTuple):
-    """Some consecutive episodes; `i` and `j` index the frames of the whole data set."""
-
-    frames: UInt8[np.ndarray, "M H W C"]
-    i: Int[np.ndarray, " T"]
-    action: Int[np.ndarray, " T"]
-    j: Int[np.ndarray, " T"]
-    episode: Int[np.ndarray, " M"]
-    factors: Float[np.ndarray, "M K"]
+    def header(self) -> Header:
+        domain = self.domain
+        shape = jax.eval_shape(lambda key: domain.render(domain.sample(key)), jax.random.key(0)).shape
+        named = domain.action_names, domain.noop, domain.factor_names, domain.controllable
+        return Header(shape, *named, self.source)
 
 
 def collect(
-    domain: Domain | type[Domain] | str,
+    domain: "Domain | type[Domain] | str | gymnasium.Env | gymnasium.vector.VectorEnv",
     transitions: int,
     *,
     seed: int = 0,
-    start: str = "balanced",
-    horizon: int = 10,
-    policy: str = "uniform",
+    start: str | None = None,
+    horizon: int | None = None,
+    policy: str | Callable[[Any], Any] = "uniform",
+    noop: int | str | None = "auto",
+    size: int | None = None,
+    gray: bool = False,
+    stack: int = 1,
+    factors: str | Callable[[Any], Any] | None = None,
+    render: bool = False,
     out: str | Path | None = None,
     progress: Progress = lambda done, total: None,
 ) -> Transitions:
-    """Roll out `policy` from `start` states for `horizon` steps at a time until there are `transitions` of them.
+    """Act in a domain or in a Gymnasium environment until there are `transitions`.
 
-    With `out` the data is written there block by block and opened memory-mapped, and data that is already there from
-    the same arguments is opened as it is; without, it stays in memory. Balanced starts and short rollouts keep rare
-    states in the data: a long random walk forgets where it started.
+    A domain is rolled out from `start` states (default `balanced`) for `horizon` steps at a time (default 10): balanced
+    starts and short rollouts keep rare states in the data, a long random walk forgets where it started.
+
+    An environment (an object, a vector of them, `gym:ID`, or `module:Name` of what makes one) is played from reset to
+    the end of its own episodes, or for `horizon` steps at a time. Of `minari:ID` the first `transitions` are read. The
+    arguments from `noop` on are for these alone:
+
+    Args:
+        policy: of a domain `uniform` or `skewed`; of an environment `uniform`, a function from its observation to an
+            action, `module:name` of one, or `sb3:ALGORITHM:FILE`.
+        noop: the action that does nothing, by name or number; None where there is none; `auto`: the one that is called
+            so, or None with a warning.
+        size: height and width of the frames. Pixels are means over areas.
+        gray: one channel instead of three.
+        stack: that many consecutive pictures in the channels of a frame.
+        factors: where the true state variables are: `info:KEY`, or a function of the environment, or its `module:name`.
+        render: frames are what the environment renders; by itself for a name whose observation is no picture.
+        out: written there block by block and opened memory-mapped; data that is already there from the same arguments
+            is opened as it is. Without it the data stays in memory.
     """
-    plan = _plan(domain, transitions, seed, start, horizon, policy)
-    if out is None:
-        return _in_memory(plan, progress)
-    out = Path(out)
-    if out.exists() and any(out.iterdir()):
-        return _reuse(plan, out)
-    with Writer(
-        out,
-        _frame_shape(plan.domain),
-        action_names=plan.domain.action_names,
-        noop=plan.domain.noop,
-        factor_names=plan.domain.factor_names,
-        controllable=plan.domain.controllable,
-        source=plan.source,
-        n_frames=plan.n_frames,
-        n_transitions=transitions,
-    ) as writer:
-        for block in _blocks(plan, progress):
-            writer.append(*block)
-    return read(out, verify=False)  # the writer has just checked it all
+    asked = Asked(transitions, seed, horizon, policy, noop, size, gray, stack, factors, render)
+    if _is_of_environment(domain):
+        if start is not None:
+            raise AcfError(f"start: expected none for an environment, which starts as it resets; found {start!r}")
+        if isinstance(domain, str) and domain.startswith("minari:"):
+            return collect_minari(domain, asked, out, progress)
+        return collect_environment(domain, asked, out, progress)
+    if (noop, size, gray, stack, factors, render) != ("auto", None, False, 1, None, False):
+        raise AcfError("noop, size, gray, stack, factors and render are for environments: a domain has its own")
+    plan = _plan(domain, transitions, seed, start or "balanced", 10 if horizon is None else horizon, policy)
+    if found := there(out, plan.source):
+        return found
+    return keep(plan.header, _blocks(plan, progress), out)
 
 
-def _plan(
-    domain: Domain | type[Domain] | str, transitions: int, seed: int, start: str, horizon: int, policy: str
-) -> Plan:
+def _is_of_environment(domain: Any) -> bool:
+    """A Gymnasium environment, or the name of one; `module:Name` may name a domain too."""
+    if not isinstance(domain, str):
+        return is_environment(domain)
+    if ":" not in domain or domain.startswith(("gym:", "minari:")):
+        return ":" in domain
+    named = imported(domain, "environment")
+    return not isinstance(named, Domain) and not (isinstance(named, type) and issubclass(named, Domain))
+
+
+def _plan(domain: Any, transitions: int, seed: int, start: str, horizon: int, policy: Any) -> Plan:
     """Bad arguments are found here, before any work."""
-    domain = make(domain)
+    domain = _made(domain)
     domain.check_start(start)
     if transitions < 1 or horizon < 1:
         raise AcfError(f"expected at least one transition and a horizon of at least 1, got {transitions} and {horizon}")
     if policy not in POLICIES:
         raise AcfError(f"unknown policy {policy!r}: expected one of {', '.join(POLICIES)}")
     return Plan(domain, transitions, seed, start, horizon, policy)
-
-
-def _reuse(plan: Plan, path: Path) -> Transitions:
-    found = Transitions.open(path)
-    if found.source != plan.source:
-        changed = [
-            f"{k}: {found.source.get(k)!r} there, {v!r} asked"
-            for k, v in plan.source.items()
-            if found.source.get(k) != v
-        ]
-        raise DataError(f"{path} holds other data ({'; '.join(changed)}). Choose another folder or remove this one.")
-    return found
-
-
-def _in_memory(plan: Plan, progress: Progress) -> Transitions:
-    frames = np.empty((plan.n_frames, *_frame_shape(plan.domain)), np.uint8)
-    small = []
-    for block in _blocks(plan, progress):
-        first = block.i[0]
-        frames[first : first + len(block.frames)] = block.frames
-        small.append(block[1:])
-    i, action, j, episode, factors = (np.concatenate(parts) for parts in zip(*small, strict=True))
-    domain = plan.domain
-    return Transitions(
-        frames=frames,
-        i=i,
-        action=action,
-        j=j,
-        episode=episode,
-        action_names=domain.action_names,
-        noop=domain.noop,
-        factors=factors,
-        factor_names=domain.factor_names,
-        controllable=domain.controllable,
-        source=plan.source,
-    )
 
 
 def _blocks(plan: Plan, progress: Progress) -> Iterator[Block]:
@@ -162,6 +144,14 @@ def _blocks(plan: Plan, progress: Progress) -> Iterator[Block]:
         progress(done, plan.transitions)
 
 
+def _made(domain: Any) -> Domain:
+    try:
+        return make(domain)
+    except AcfError as error:
+        others = "an environment: gym:ID, minari:ID" if isinstance(domain, str) else "a Gymnasium environment"
+        raise AcfError(f"{error}; or {others}") from None
+
+
 @partial(jax.jit, static_argnums=(0, 1, 2, 3))
 def _rollouts(domain: Domain, start: str, horizon: int, policy: str, keys: PRNGKeyArray) -> tuple[Array, Array, Array]:
     def episode(key: PRNGKeyArray) -> tuple[Array, Array, Array]:
@@ -179,7 +169,3 @@ def _rollouts(domain: Domain, start: str, horizon: int, policy: str, keys: PRNGK
         return jax.vmap(domain.render)(states), jax.vmap(domain.factors)(states), actions
 
     return jax.vmap(episode)(keys)
-
-
-def _frame_shape(domain: Domain) -> tuple[int, ...]:
-    return jax.eval_shape(lambda key: domain.render(domain.sample(key)), jax.random.key(0)).shape

@@ -22,7 +22,7 @@ def describe(data: Transitions) -> dict[str, Any]:
         "frames": len(data.frames),
         "episodes": len(np.unique(data.episode)),
         "frame_shape": list(data.frame_shape),
-        "noop": data.action_names[data.noop],
+        "noop": None if data.noop is None else data.action_names[data.noop],
         "actions": {name: _describe_action(data, data.action == k, differ) for k, name in enumerate(data.action_names)},
         "factors": list(data.factor_names),
         "controllable": list(data.controllable),

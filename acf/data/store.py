@@ -20,6 +20,7 @@ import numpy as np
 from jaxtyping import Float32, Int32, UInt8
 
 from acf.data.checks import (
+    NOT_SAID,
     DataError,
     check_actions,
     check_array,
@@ -72,9 +73,9 @@ def content_hash(meta: dict[str, Any]) -> str:
 class Writer:
     """Writes a data set block by block, in a context.
 
-    The counts are promised beforehand because they stand in the files' headers. Leaving the context checks
-    them, opens the result with every check but the hash of the frames, and only then gives the directory its
-    name; after any failure nothing is left. The blocks go straight to the files: memory is the caller's own.
+    How much will come need not be known. Leaving the context opens the result with every check but the hash of the
+    frames, and only then gives the directory its name; after any failure nothing is left. The blocks go straight to
+    the files: memory is the caller's own.
     """
 
     def __init__(
@@ -83,12 +84,10 @@ class Writer:
         frame_shape: tuple[int, ...],
         *,
         action_names: tuple[str, ...],
-        noop: int,
+        noop: int | None,
         factor_names: tuple[str, ...] = (),
         controllable: tuple[bool, ...] = (),
         source: dict[str, Any],
-        n_frames: int,
-        n_transitions: int,
     ):
         # What can be known to be wrong is said before hours of collecting, not after.
         check_frame_shape(frame_shape)
@@ -96,13 +95,13 @@ class Writer:
         check_factor_names(factor_names, controllable)
         check_source(source)
         self.path = Path(path)
-        self._columns = _columns(n_frames, n_transitions, frame_shape, len(factor_names))
+        self._columns = _columns(0, 0, frame_shape, len(factor_names))
         self._meta = {
             "format": FORMAT,
             "kind": KIND,
             "frame_shape": list(frame_shape),
             "action_names": list(action_names),
-            "noop": int(noop),
+            "noop": noop if noop is None else int(noop),
             "factor_names": list(factor_names),
             "controllable": list(controllable),
             "source": source,
@@ -163,9 +162,6 @@ class Writer:
         for name, array in block.items():
             column = self._columns[name]
             check_array(name.removesuffix(".npy"), array, column.dtype, (n, *column.shape[1:]))
-            found = self._files[name].rows + len(array)
-            if found > column.shape[0]:
-                raise DataError(f"{name}: expected {column.shape[0]} rows as promised, found {found} or more")
         for name, array in block.items():
             self._files[name].append(array)
 
@@ -174,18 +170,16 @@ class Writer:
     ) -> None:
         if kind is not None:
             return
-        for name, file in self._files.items():
-            if file.rows != file.column.shape[0]:
-                raise DataError(f"{name}: expected {file.column.shape[0]} rows as promised, found {file.rows}")
-        meta = self._meta | {
-            "counts": {
-                "frames": self._columns["frames.npy"].shape[0],
-                "transitions": self._columns["i.npy"].shape[0],
-                "episodes": len(self._episodes),
-                "actions": len(self._meta["action_names"]),
-            },
-            "sha256": {name: file.sha256.hexdigest() for name, file in self._files.items()},
+        counts = {
+            "frames": self._files["frames.npy"].rows,
+            "transitions": self._files["i.npy"].rows,
+            "episodes": len(self._episodes),
+            "actions": len(self._meta["action_names"]),
         }
+        if not counts["transitions"]:
+            raise DataError("i: expected at least one transition, found none")
+        sha256 = {name: _sha256(self._directory / name) for name in self._files}
+        meta = self._meta | {"counts": counts, "sha256": sha256}
         meta["hash"] = content_hash(meta)
         write_atomic(self._directory / META, json.dumps(meta, indent=2) + "\n")
         try:
@@ -195,25 +189,31 @@ class Writer:
 
 
 class _NpyFile:
-    """An `.npy` file of known shape, written and hashed row by row."""
+    """An `.npy` file that grows row by row; how many there are is written into its header at the end."""
 
     def __init__(self, path: Path, column: _Column):
         self.path, self.column, self.rows = path, column, 0
-        self.sha256 = hashlib.sha256()
 
     def __enter__(self) -> "_NpyFile":
-        header = io.BytesIO()
-        descr = np.lib.format.dtype_to_descr(self.column.dtype)
-        shape = tuple(map(int, self.column.shape))
-        np.lib.format.write_array_header_1_0(header, {"descr": descr, "fortran_order": False, "shape": shape})
         with ExitStack() as stack:
             self._file = stack.enter_context(self.path.open("xb"))
-            self._write(header.getvalue())
+            self._write(self._header())
             self._stack = stack.pop_all()
         return self
 
-    def __exit__(self, *error: Any) -> None:
-        self._stack.close()
+    def __exit__(self, kind: type[BaseException] | None, *error: Any) -> None:
+        with self._stack:
+            if kind is None:
+                self._file.seek(0)
+                self._write(self._header())
+
+    def _header(self) -> bytes:
+        """As long for any number of rows: numpy leaves room for one to grow."""
+        header = io.BytesIO()
+        descr = np.lib.format.dtype_to_descr(self.column.dtype)
+        shape = (self.rows, *map(int, self.column.shape[1:]))
+        np.lib.format.write_array_header_1_0(header, {"descr": descr, "fortran_order": False, "shape": shape})
+        return header.getvalue()
 
     def append(self, rows: np.ndarray) -> None:
         if rows.size:
@@ -222,7 +222,6 @@ class _NpyFile:
 
     def _write(self, data: bytes | memoryview) -> None:
         self._file.write(data)
-        self.sha256.update(data)
 
 
 # Reading
@@ -239,6 +238,11 @@ def read(path: str | Path, verify: bool = True, noop: int | None = None) -> Tran
         return _read(path, verify, noop)
     except DataError as error:
         raise DataError(f"{path}: {error}") from None
+
+
+def _sha256(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _read(path: Path, verify: bool, noop: int | None = None) -> Transitions:
@@ -317,7 +321,7 @@ def _check_meta(meta: dict[str, Any], noop: int | None) -> None:
     for n in meta["frame_shape"]:
         _check_positive("frame_shape", n)
     check_frame_shape(tuple(meta["frame_shape"]))
-    check_actions(tuple(meta["action_names"]), meta.get("noop") if noop is None else noop)
+    check_actions(tuple(meta["action_names"]), meta.get("noop", NOT_SAID) if noop is None else noop)
     check_factor_names(tuple(meta["factor_names"]), tuple(meta["controllable"]))
     named, counted = len(meta["action_names"]), meta["counts"]["actions"]
     if named != counted:
@@ -360,8 +364,7 @@ def _check_hashes(path: Path, meta: dict[str, Any], columns: dict[str, _Column],
     for name in columns:
         if name == "frames.npy" and not verify:
             continue
-        with (path / name).open("rb") as file:
-            found = hashlib.file_digest(file, "sha256").hexdigest()
+        found = _sha256(path / name)
         expected = meta["sha256"].get(name)
         if found != expected:
             raise DataError(f"{name}: content changed: expected sha256 {expected} as in {META}, found {found}")

@@ -10,14 +10,19 @@ import numpy as np
 from jaxtyping import Bool, Float, Float32, Int, Int32, UInt8
 
 from acf.data.checks import (
+    DISCRETE,
+    NOT_SAID,
     DataError,
     blocks,
     check_array,
     check_frame_shape,
     check_transitions,
+    describe_array,
+    row_bytes,
     rows_differ,
     warn_about_actions,
 )
+from acf.data.rows import Rows, as_rows
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -29,7 +34,7 @@ class Transitions:
 
     Args:
         episode: the episode of each *frame*; both frames of a transition are of one episode.
-        noop: index of the action that does nothing.
+        noop: index of the action that does nothing; None where there is none.
         factors: the true state variables of each frame, where they are known.
         controllable: which factors the actions can change; empty where not known.
         source: how the data was made, in JSON terms.
@@ -42,7 +47,7 @@ class Transitions:
     j: Int32[np.ndarray, " T"]
     episode: Int32[np.ndarray, " M"]
     action_names: tuple[str, ...]
-    noop: int
+    noop: int | None
     factors: Float32[np.ndarray, "M K"] | None = None
     factor_names: tuple[str, ...] = ()
     controllable: tuple[bool, ...] = ()
@@ -133,11 +138,11 @@ class Transitions:
     @classmethod
     def from_arrays(
         cls,
-        x: UInt8[np.ndarray, "T H W C"],
+        x: UInt8[np.ndarray, "T H W C"] | Sequence[UInt8[np.ndarray, "H W C"]],
         a: Int[np.ndarray, " T"] | Sequence[int],
-        x_next: UInt8[np.ndarray, "T H W C"],
+        x_next: UInt8[np.ndarray, "T H W C"] | Sequence[UInt8[np.ndarray, "H W C"]],
         *,
-        noop: int,
+        noop: int | None = NOT_SAID,
         action_names: Sequence[str] | None = None,
         episode: Int[np.ndarray, " T"] | Sequence[int] | None = None,
         factors: Float[np.ndarray, "T K"] | None = None,
@@ -147,14 +152,16 @@ class Transitions:
     ) -> "Transitions":
         """From one row per transition. Where row t+1 goes on from row t, the frame between them is stored once.
 
-        Without `episode` every row is an episode of its own. Without names, actions and factors are numbered; the
-        actions then reach up to the highest one that occurs.
+        `noop` has to be said: the index of the action that does nothing, or None where there is none. Without `episode`
+        every row is an episode of its own. Without names, actions and factors are numbered; the actions then reach up
+        to the highest one that occurs. Lists of frames are not made arrays of: the frames kept are the only copy.
         """
-        x, x_next = np.asarray(x), np.asarray(x_next)
-        check_array("x", x, np.uint8, ("T", "H", "W", "C"))
-        check_frame_shape(x.shape[1:])
-        check_array("x_next", x_next, np.uint8, x.shape)
-        T = len(x)
+        before, after = as_rows("x", x), as_rows("x_next", x_next)
+        check_frame_shape(before.shape[1:])
+        if after.shape != before.shape:
+            expected, found = (describe_array(np.uint8, rows.shape) for rows in (before, after))
+            raise DataError(f"x_next: expected {expected}, found {found}")
+        T = len(before)
         action = _as_int32("a", a, T)
         of_row = _as_int32("episode", np.arange(T) if episode is None else episode, T)
         s, s_next = _paired_factors(factors, next_factors, T)
@@ -163,10 +170,10 @@ class Transitions:
         if factor_names is None:
             factor_names = [] if s is None else [f"factor {k}" for k in range(s.shape[1])]
 
-        goes_on = _goes_on(x, x_next, of_row, s, s_next)
+        goes_on = _goes_on(before, after, of_row, s, s_next)
         i = np.arange(T) + np.cumsum(~goes_on) - ~goes_on  # one place per row, one more per frame that ends there
         data = cls(
-            frames=_interleave(x, x_next, i, goes_on),
+            frames=_interleave(before, after, i, goes_on),
             i=i.astype(np.int32),
             action=action,
             j=(i + 1).astype(np.int32),
@@ -194,8 +201,6 @@ class Transitions:
             factor_names=self.factor_names,
             controllable=self.controllable,
             source=self.source,
-            n_frames=len(used),
-            n_transitions=len(self),
         ) as writer:
             i, j = (np.searchsorted(used, rows).astype(np.int32) for rows in (self.i, self.j))
             writer.append_transitions(i, self.action, j)
@@ -214,6 +219,26 @@ class Transitions:
         data = read(path, verify=verify, noop=noop)
         warn_about_actions(data)
         return data
+
+    @classmethod
+    def from_minari(cls, dataset: Any, *, noop: int | str | None = "auto", factors: str | None = None) -> "Transitions":
+        """From a Minari data set of pictures, episode by episode; `acf.collect("minari:ID")` can change their size.
+
+        `noop` is the action that does nothing, None where there is none; `factors` is `info:KEY` of the true state
+        variables. Data that `to_minari` wrote knows both.
+        """
+        from acf.data.minari import from_minari
+
+        return from_minari(dataset, noop, factors)
+
+    def to_minari(self, name: str) -> Any:
+        """Writes a local Minari data set of this name, without loss; rewards are 0, for there are none here.
+
+        A Minari episode is a row of transitions that follow on each other, in the order of the episodes here.
+        """
+        from acf.data.minari import to_minari
+
+        return to_minari(self, name)
 
 
 def used_frames(data: Transitions) -> Int[np.ndarray, " M2"]:
@@ -245,7 +270,8 @@ def _copy_rows(array: np.ndarray, rows: Int[np.ndarray, " N"], out: np.ndarray) 
 def _as_int32(field: str, values: Any, T: int) -> Int32[np.ndarray, " T"]:
     values = np.asarray(values)
     if values.dtype.kind not in "iu" or values.shape != (T,):
-        raise DataError(f"{field}: expected integers of shape ({T},), found {values.dtype} of {values.shape}")
+        hint = f"; {DISCRETE}" if field == "a" and (values.ndim == 2 or values.dtype.kind == "f") else ""
+        raise DataError(f"{field}: expected integers of shape ({T},), found {values.dtype} of {values.shape}{hint}")
     narrow = values.astype(np.int32)
     if (narrow != values).any():
         t = int((narrow != values).argmax())
@@ -268,8 +294,8 @@ def _paired_factors(
 
 
 def _goes_on(
-    x: np.ndarray,
-    x_next: np.ndarray,
+    x: Rows,
+    x_next: Rows,
     episode: Int32[np.ndarray, " T"],
     s: np.ndarray | None,
     s_next: np.ndarray | None,
@@ -284,13 +310,11 @@ def _goes_on(
     return goes_on
 
 
-def _interleave(
-    rows: np.ndarray, next_rows: np.ndarray, i: Int[np.ndarray, " T"], goes_on: Bool[np.ndarray, " T"]
-) -> np.ndarray:
+def _interleave(rows: Rows, next_rows: Rows, i: Int[np.ndarray, " T"], goes_on: Bool[np.ndarray, " T"]) -> np.ndarray:
     """Row t at place i[t]; its next row behind it, unless that is row t+1."""
     ends = ~goes_on
     out = np.empty((len(rows) + ends.sum(), *rows.shape[1:]), rows.dtype)
-    for part in blocks(len(rows), rows[:1].nbytes):
+    for part in blocks(len(rows), row_bytes(rows)):
         out[i[part]] = rows[part]
         out[i[part][ends[part]] + 1] = next_rows[part][ends[part]]
     return out

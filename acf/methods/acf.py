@@ -40,6 +40,7 @@ class HParams:
 class ACF(nnx.Module):
     def __init__(self, spec: Spec, *, rngs: nnx.Rngs):
         K, A, H = spec.latents, spec.n_actions, spec.hidden
+        assert spec.noop is not None, "training refuses data without one"
         self.noop = spec.noop
         self.encode = spec.make_encoder(rngs=rngs)
         self.energies = Energies(K, A, hidden=H, kernel=spec.kernel, rngs=rngs)
@@ -127,4 +128,5 @@ METHOD = Method(
     loss,
     scores=lambda model, z_next, z: model.energies.scores(z_next, z),
     nats=("ratio", "fwd", "inv", "policy"),
+    needs_noop=True,  # which the ratio loss contrasts each action with
 )

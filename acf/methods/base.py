@@ -23,7 +23,7 @@ class Spec:
 
     frame_shape: tuple[int, int, int]
     n_actions: int
-    noop: int
+    noop: int | None
     latents: int
     encoder: Encoders = "places"
     """`places` looks at each place alone and adds up (`acf.nn.places`); `residual` is the paper's."""
@@ -115,6 +115,8 @@ class Method:
     """How many of the latents, the last ones, stand for what an episode keeps."""
     nats: tuple[str, ...] = ()
     """The terms that are log-losses, in nats: their plain sum compares models whose weights of the terms differ."""
+    needs_noop: bool = False
+    """Whether data without an action that does nothing is refused before training."""
 
     def bind(self, spec: Spec) -> "Learner":
         """The method as pure functions for data of this shape. The module is split once, here."""

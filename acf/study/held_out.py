@@ -31,7 +31,12 @@ class HeldOut:
     j: Int[np.ndarray, " T"]
 
     def scores(self, member: int) -> Float[np.ndarray, "T d A"] | None:
-        """The member's `∂E_k(z'_k, a, z) / ∂z'_k` at the transitions; None for a method without energies."""
+        """The member's `∂E_k(z'_k, a, z) / ∂z'_k` at the transitions; None for a method without energies.
+
+        And for data without a no-op: they are looked at as differences to its score.
+        """
+        if self.data.noop is None:
+            return None
         z = self.z[member]
         scores = self.members[member].scores(z[self.j], z[self.i])
         return None if scores is None else _finite(scores)

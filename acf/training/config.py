@@ -12,7 +12,7 @@ import jax
 
 from acf.data.transitions import Transitions
 from acf.errors import AcfError
-from acf.methods import get
+from acf.methods import METHODS, get
 from acf.methods.base import Encoders, Method, Spec
 from acf.nn.kernel import Kernel, nvidia_capability
 from acf.training.population import Schedule
@@ -204,6 +204,13 @@ def differing(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
 
 
 def check_trainable(config: Config, train: Transitions) -> None:
+    if config.spec.noop is None and get(config.method).needs_noop:
+        others = ", ".join(name for name in METHODS if not get(name).needs_noop)
+        raise AcfError(
+            f"{config.method} contrasts each action with one that does nothing, and the data says that it has none: "
+            f"name it with --noop INDEX, noop=INDEX in Python (the actions are {train.action_names}), "
+            f"or train another --method ({others})"
+        )
     if config.spec.latents < 1:
         raise AcfError(f"expected at least one latent, got {config.spec.latents}")
     if len(train) < config.batch_size:

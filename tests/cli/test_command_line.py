@@ -16,7 +16,10 @@ from acf.domains import DOMAINS, make
 COMMANDS = {
     "run": ["--method", "--preset", "--seed", "--seeds", "--out", "--epochs", "--hparams"],
     "domains": ["--out", "--start", "--seed"],
-    "collect": ["--out", "--transitions", "--seed", "--start", "--horizon", "--policy"],
+    "collect": [
+        *("--out", "--transitions", "--seed", "--start", "--horizon", "--policy"),
+        *("--noop", "--size", "--gray,", "--stack", "--factors", "--render,"),
+    ],
     "data": ["--noop"],
     "train": ["--out", "--method", "--preset", "--seed", "--seeds", "--latents", "--epochs", "--bf16", "--noop"],
     "sweep": ["--samples", "--seeds", "--population", "--objective", "--ranges", "--sampler", "--storage", "--ray"],
@@ -65,7 +68,7 @@ def test_error_is_one_line():
     done = acf("collect", "moon")
     assert done.returncode == 1
     assert done.stdout == ""
-    known = "lamp, grid2d, taxi, fourrooms, doorkey, or MODULE:NAME"
+    known = "lamp, grid2d, taxi, fourrooms, doorkey, or MODULE:NAME; or an environment: gym:ID, minari:ID"
     assert done.stderr == f"error: unknown domain 'moon': expected one of {known}\n"
 
 

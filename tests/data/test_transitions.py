@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acf.data import checks
-from acf.data.checks import DataError, DataWarning, warn_about_actions
+from acf.data.checks import NOT_SAID, DataError, DataWarning, warn_about_actions
 from acf.data.describe import describe
 from acf.data.transitions import Transitions
 
@@ -115,7 +115,6 @@ WRONG = {
     "one action": ({"action_names": ("stay",)}, "at least two actions, found 1"),
     "names as a list": ({"action_names": ["a", "b"]}, "action_names: expected a tuple of strings"),
     "same name twice": ({"action_names": ("a", "b", "a")}, "distinct names, found 'a' at 0 and at 2"),
-    "no no-op": ({"noop": None}, r"noop: .*0 to 2, found None.*`noop`.*`--noop`"),
     "no-op too high": ({"noop": 3}, "noop: .*0 to 2, found 3.*`--noop`"),
     "negative no-op": ({"noop": -1}, "noop: .*found -1"),
     "no-op a bool": ({"noop": True}, "noop: .*found True"),
@@ -263,6 +262,21 @@ def test_from_arrays_shares_frames_within_an_episode():
     assert data.action_names == ("0", "1", "2")
 
 
+def test_from_arrays_without_a_noop():
+    data = Transitions.from_arrays(painted(2), [0, 1], painted(2)[::-1], noop=None)
+    assert data.noop is None
+
+
+def test_from_arrays_takes_lists_of_frames(monkeypatch):
+    monkeypatch.setattr(checks, "BLOCK_BYTES", 2 * 16 * 18 * 3)  # several blocks
+    world = [*painted(7)]
+    x, x_next = [world[t] for t in (0, 1, 2, 4, 5)], [world[t] for t in (1, 2, 3, 5, 6)]
+    rows = {"a": [0, 1, 2, 1, 2], "noop": 0, "episode": [3, 3, 3, 5, 5]}
+    listed = Transitions.from_arrays(x, x_next=x_next, **rows)
+    np.testing.assert_array_equal(listed.frames, painted(7))
+    assert listed.i.tolist() == [0, 1, 2, 4, 5]
+
+
 def test_from_arrays_shares_only_what_is_equal():
     world = painted(6)
     x, x_next = world[[0, 1, 3, 4]], world[[1, 2, 4, 5]]
@@ -325,13 +339,27 @@ def test_from_arrays_gives_the_rows_back(data):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"x": painted(2).astype(np.float32)}, r"x: expected uint8\[T, H, W, C\], found float32"),
+        ({"x": painted(2) / np.float32(255)}, r"x: expected uint8\[T.*found float32.*np.round\(255 \* x\).astype"),
+        ({"x": [*painted(2) / 255]}, r"x: expected uint8\[T.*found float64.*np.round\(255 \* x\).astype"),
+        ({"x": painted(2)[..., 0]}, r"x: expected uint8.*found uint8\[2, 16, 18\]; gray .*x\[..., None\]"),
+        ({"x": [*painted(2)[..., 0]]}, r"x: expected uint8.*; gray .*x\[..., None\]"),
+        ({"x": np.array([{"image": 0}, {}])}, r"x: .*found object\[2\]; .*dictionaries .*\[o\['image'\] for o in x\]"),
+        ({"x": [{"image": 0}, {}]}, r"x: .*found object\[1\]; .*dictionaries .*\[o\['image'\] for o in x\]"),
+        ({"x": painted(2)[:, None]}, "x: .*found uint8.*; a stack of pictures goes into the channels"),
+        ({"x": painted(2, (4, 84, 84))}, r"found 4 x 84; channels come last.*np.moveaxis\(frames, 1, -1\)"),
+        ({"x": painted(2, (12, 84, 84))}, r"found 12 x 84; channels come last.*np.moveaxis\(frames, 1, -1\)"),
+        ({"x": painted(2, (84, 84, 12))}, "1 to 4 channels.*found 12; of stacked pictures in colour make gray ones"),
+        (
+            {"x": [painted(2)[0], painted(2)[0, :, :16]]},
+            r"x\[1\]: expected uint8\[16, 18, 3\] as in x\[0\], found uint8",
+        ),
         ({"x_next": painted(3)}, r"x_next: expected uint8\[2, 16, 18, 3\], found uint8\[3,"),
-        ({"a": [0.0, 1.0]}, r"a: expected integers of shape \(2,\), found float64"),
+        ({"a": [0.0, 1.0]}, r"a: expected integers of shape \(2,\), found float64 .*; actions are discrete, .* number"),
+        ({"a": [[0, 1], [1, 0]]}, r"a: .*found int64 of \(2, 2\); actions are discrete, one number a step"),
         ({"a": [0, 1, 1]}, r"a: expected integers of shape \(2,\), found int64 of \(3,\)"),
         ({"a": [0, -1]}, r"action_names: expected at least two actions"),
         ({"a": [2, -1]}, r"action\[1\]: .*found -1"),
-        ({"noop": None}, "--noop"),
+        ({"noop": NOT_SAID}, r"noop: .*0 to 1, found 'nothing said'; .*`noop` \(`--noop`.*None where no action does"),
         ({"noop": 2}, "noop: .*0 to 1, found 2"),
         ({"episode": [0, 2**40]}, rf"episode\[1\]: .*int32.*found {2**40}"),
         ({"factors": np.zeros((2, 1))}, "next_factors: expected with factors, found None"),
@@ -365,6 +393,13 @@ def test_the_no_op_may_do_nothing_but_has_to_occur():
         warn_about_actions(small(action=int32([1, 1, 2, 1, 2])))
 
 
+def test_without_a_no_op_an_idle_action_may_be_it():
+    with pytest.warns(
+        DataWarning, match=r"never change a frame: 'stay' \(0\) \(is one of them the no-op\? noop=NUMBER"
+    ):
+        warn_about_actions(small(noop=None, j=int32([0, 2, 3, 5, 6])))
+
+
 def test_from_arrays_warns():
     x = painted(2)
     with pytest.warns(DataWarning, match=r"never change a frame: '1' \(1\)"):
@@ -387,6 +422,36 @@ def test_warning_looks_at_a_bounded_sample_from_everywhere(monkeypatch):
         warn_about_actions(data)
     assert len(set(seen)) == len(seen) == 2_000
     assert (min(seen), max(seen)) == (0, T - 1)
+
+
+def walk(moves: dict[int, int], steps: int, noop: int | None) -> Transitions:
+    """A bar that action a moves by moves[a] columns; the actions take turns."""
+    action = np.arange(steps) % len(moves)
+    place = np.cumsum([0, *(moves[int(a)] for a in action)]) % 16
+    frames = np.zeros((steps + 1, 16, 16, 1), np.uint8)
+    frames[np.arange(steps + 1), :, place] = 255
+    i = int32(np.arange(steps))
+    episode = int32(np.zeros(steps + 1))
+    names = tuple(f"by {by}" for by in moves.values())
+    return Transitions(frames, i, int32(action), i + 1, episode, action_names=names, noop=noop)
+
+
+def test_a_noop_that_moves_the_picture_as_the_others_do_is_named_with_numbers():
+    """Two of 16 columns change wherever the bar moves: 255 / 8 grey levels a pixel."""
+    with pytest.warns(DataWarning) as said:
+        warn_about_actions(walk({0: 1, 1: -1, 2: 2}, 300, noop=0))
+    (message,) = map(str, (warning.message for warning in said))
+    assert message.startswith(
+        "the no-op 'by 1' (0) changes the picture by 31.88 grey levels a pixel, the other actions"
+    )
+    assert "by 31.88 ('by -1' 31.88, 'by 2' 31.88)" in message
+    assert message.endswith("if it is no no-op, say so with noop=None (`--noop none`)")
+
+
+def test_a_noop_is_not_doubted_where_it_does_nothing_or_there_is_none_or_too_little():
+    warn_about_actions(walk({0: 0, 1: -1, 2: 2}, 300, noop=0))
+    warn_about_actions(walk({0: 1, 1: -1, 2: 2}, 300, noop=None))
+    warn_about_actions(walk({0: 1, 1: -1, 2: 2}, 140, noop=0))
 
 
 # describe

@@ -199,6 +199,16 @@ def test_without_true_factors(data, tmp_path):
     assert scores["members"] == [{"seed": 0, "diverged_at": -1, "actions": {"movement": [[0, 0]] * 3}}]
 
 
+def test_without_a_noop(data, tmp_path, monkeypatch):
+    """Score differences are to the no-op's scores: without one there are none, whatever the method has."""
+    scored = replace(METHOD, scores=lambda model, z_next, z: jnp.ones((len(z), 3, 2)))
+    monkeypatch.setattr(f"{__name__}.METHOD", scored)
+    acf.train(replace(data, noop=None), tmp_path / "run", method="pixels", preset="quick", epochs=1)
+    scores = evaluate_run(tmp_path / "run")
+    assert scores["noop"] is None
+    assert scores["members"][0]["actions"].keys() == {"movement"}
+
+
 def test_no_scores_yet(tmp_path):
     assert read_scores(tmp_path) is None
     (tmp_path / "scores.json").write_text('{"format": 1}')
