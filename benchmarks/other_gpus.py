@@ -60,7 +60,7 @@ def compile_for(target: Target, args: Args, method: str) -> jax.stages.Compiled:
     hparams = population.stack([chosen.hparams()] * MEMBERS)
     members, shared = jax.sharding.PartitionSpec("members"), jax.sharding.PartitionSpec()
     data = population.Arrays(frames, rows, rows, rows)  # pyright: ignore[reportArgumentType]
-    given = *shapes((state, seeds, hparams), members), *shapes((data, jnp.int32(0)), shared)
+    given = *shapes((state, seeds, hparams), members), *shapes((data, (), jnp.int32(0)), shared)
     chunk = population.make_chunk(learner, SCHEDULE, mesh)
     with jax.set_mesh(mesh):  # arrays can be made no more
         return compile_program(chunk, *given)

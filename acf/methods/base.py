@@ -25,8 +25,6 @@ class Spec:
     n_actions: int
     noop: int | None
     latents: int
-    encoder: Encoders = "places"
-    """`places` looks at each place alone and adds up (`acf.nn.places`); `residual` is the paper's."""
     depth: int = 24
     """Channels of the first block of the residual encoder and decoder; they double from block to block."""
     hidden: int = 256
@@ -38,6 +36,8 @@ class Spec:
     them."""
     decoder: bool = True
     """Whether a method that can do without a decoder has one."""
+    encoder: Encoders = "places"
+    """`places` looks at each place alone and adds up (`acf.nn.places`); `residual` is the paper's."""
 
     @property
     def dtype(self):

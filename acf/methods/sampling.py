@@ -25,16 +25,16 @@ _EQUAL = 1e-2  # squared distance of pictures up to which they are one: rounding
 class Known(NamedTuple):
     """What drawing needs to know of the data, and what else is known of it once its pictures were compared."""
 
-    by_class: Int[Array, " T"]
+    by_class: Int[Array | np.ndarray, " T"]
     """The transitions, class by class."""
-    first: Int[Array, " C"]
-    count: Int[Array, " C"]
-    by_episode: Int[Array, " T"]
+    first: Int[Array | np.ndarray, " C"]
+    size: Int[Array | np.ndarray, " C"]
+    by_episode: Int[Array | np.ndarray, " T"]
     """The transitions, episode by episode."""
-    start: Int[Array, " T"]
-    length: Int[Array, " T"]
+    start: Int[Array | np.ndarray, " T"]
+    length: Int[Array | np.ndarray, " T"]
     """Of each transition's own episode, in `by_episode`."""
-    still: Float[Array, ""]
+    still: Float[Array | np.ndarray, ""]
     """Pictures whose squared distance is no larger show the same state (`still_distance`)."""
 
 
@@ -50,11 +50,11 @@ def know(data: "Transitions") -> Known:
     return Known(
         by_class=narrow(np.argsort(of_class, kind="stable")),
         first=narrow(first[usual]),
-        count=narrow(count[usual]),
+        size=narrow(count[usual]),
         by_episode=narrow(np.argsort(episode, kind="stable")),
         start=narrow(first_of[of_transition]),
         length=narrow(length_of[of_transition]),
-        still=np.float32(still),
+        still=np.array(still, np.float32),
     )
 
 
@@ -66,7 +66,7 @@ def draw(known: Known, key: PRNGKeyArray, n: int) -> Int[Array, " n"]:
     episodes = n // FRAMES
     of_class, in_class, spread = jax.random.split(key, 3)
     chosen = jax.random.randint(of_class, (episodes,), 0, len(known.first))
-    place = jax.random.uniform(in_class, (episodes,)) * known.count[chosen]
+    place = jax.random.uniform(in_class, (episodes,)) * known.size[chosen]
     anchor = known.by_class[known.first[chosen] + place.astype(jnp.int32)]
     start, length = known.start[anchor][:, None], known.length[anchor][:, None]
     slot = (jnp.arange(FRAMES) + jax.random.uniform(spread, (episodes, 1))) * length / FRAMES

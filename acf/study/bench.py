@@ -61,7 +61,7 @@ def make_case(domain: str, preset: str, members: int, *, data: Transitions, meth
     """The method as a run with this preset would train it here."""
     chosen_preset = get_preset(preset, method, domain)
     hparams = asdict(make_hparams(get(method), chosen_preset.hparams))
-    spec = make_spec(get(method), data, chosen_preset, [hparams])
+    spec = make_spec(data, chosen_preset, [hparams], latents=get(method).latents)
     name = domain if method == "acf" else f"{domain}, {method}"
     return Case(name, get(method), spec, members, chosen_preset.batch_size, hparams, data)
 

@@ -92,7 +92,7 @@ def _actions(held_out: HeldOut, member: int) -> dict[str, Any]:
     z, data = held_out.z[member], held_out.data
     seen = movement(z[held_out.i], z[held_out.j], held_out.action, data.n_actions)
     scores = held_out.scores(member)
-    if scores is None:
+    if scores is None or data.noop is None:
         return {"movement": _round(seen)}
     effects = action_effects(scores, data.noop)
     return {

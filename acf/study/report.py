@@ -109,7 +109,7 @@ def _effects(held_out: HeldOut) -> tuple[EffectPictures, ...] | None:
     frames = to_rgb(held_out.frames[held_out.i]).astype(np.float32)
     for member in range(len(held_out.members)):
         scores = held_out.scores(member)
-        if scores is None:
+        if scores is None or held_out.data.noop is None:
             return None
         most = strongest(score_differences(scores, held_out.data.noop))
         where = {(a, k): most[:, a] == k for a in range(scores.shape[2]) for k in range(scores.shape[1])}

@@ -137,7 +137,6 @@ def make_hparams(method: Method, values: dict[str, float]) -> Any:
 
 
 def make_spec(
-    method: Method,
     data: Transitions,
     preset: Preset,
     members: Sequence[dict[str, float]],
@@ -148,14 +147,13 @@ def make_spec(
     kernel: Kernel = "auto",
 ) -> Spec:
     """What the models of these members' hyperparameters are built for, on this data."""
-    asked = latents or method.latents
-    if asked is None and data.factors is None:
+    if latents is None and data.factors is None:
         raise AcfError("the data has no factors, so say how many latents to learn: --latents K, or latents=K in Python")
     return Spec(
         frame_shape=data.frame_shape,
         n_actions=data.n_actions,
         noop=data.noop,
-        latents=asked if asked is not None else len(data.factor_names),
+        latents=latents if latents is not None else len(data.factor_names),
         encoder=encoder or preset.encoder,
         depth=preset.depth,
         hidden=preset.hidden,

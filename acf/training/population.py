@@ -106,7 +106,7 @@ def make_chunk(
     flat, N = layout(jax.eval_shape(learner.init, jax.random.key(0))), schedule.batch_size
 
     def one_member(state: State, seed: Int[Array, ""], hparams: Any, data: Any, known: Any, first: Int[Array, ""]):
-        order = None if streamed else _order(learner, seed, schedule, known, first)
+        order = None if streamed else _rows(learner, seed, schedule, known, first)
 
         def fetch(t: Int[Array, ""]) -> tuple[UInt8[Array, "2*N H W C"], Int[Array, " N"]]:
             take = partial(jax.lax.dynamic_slice_in_dim, start_index=(t - first) * N, slice_size=N)
@@ -156,7 +156,7 @@ def orders(
     learner: Learner, seeds: Int[Array, " P"], schedule: Schedule, known: Any, first: Int[Array, ""]
 ) -> Int[Array, "P rows"]:
     """The transitions of a chunk, for each member: what `make_chunk` works out itself unless it is streamed."""
-    return jax.vmap(lambda seed: _order(learner, seed, schedule, known, first))(seeds)
+    return jax.vmap(lambda seed: _rows(learner, seed, schedule, known, first))(seeds)
 
 
 def member_mesh(n_members: int) -> Mesh:
@@ -193,15 +193,19 @@ def _stream(seed: Int[Array, ""], stream: int) -> PRNGKeyArray:
     return jax.random.fold_in(jax.random.key(seed), stream)
 
 
-def _order(
+def _rows(
     learner: Learner, seed: Int[Array, ""], schedule: Schedule, known: Any, first: Int[Array, ""]
 ) -> Int[Array, " rows"]:
-    """What the method's sampler draws for this chunk's steps; without one, the chunk's share of the epoch's shuffle: no
-    transition twice in a batch, nor in an epoch.
-    """
-    if sampler := learner.recipe.sampler:
-        keys = jax.vmap(partial(jax.random.fold_in, _stream(seed, ORDER)))(first + jnp.arange(schedule.chunk))
-        return jax.vmap(lambda key: sampler.draw(known, key, schedule.batch_size))(keys).reshape(-1)
+    """The transitions of this chunk's steps, one batch after the other."""
+    sampler = learner.recipe.sampler
+    if sampler is None:
+        return _order(seed, schedule, first)
+    keys = jax.vmap(partial(jax.random.fold_in, _stream(seed, ORDER)))(first + jnp.arange(schedule.chunk))
+    return jax.vmap(lambda key: sampler.draw(known, key, schedule.batch_size))(keys).reshape(-1)
+
+
+def _order(seed: Int[Array, ""], schedule: Schedule, first: Int[Array, ""]) -> Int[Array, " rows"]:
+    """This chunk's share of the epoch's shuffle: no transition twice in a batch, nor in an epoch."""
     epoch = first // schedule.steps_per_epoch
     shuffle = jax.random.permutation(jax.random.fold_in(_stream(seed, ORDER), epoch), schedule.transitions)
     start = (first - epoch * schedule.steps_per_epoch) * schedule.batch_size

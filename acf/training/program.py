@@ -68,7 +68,7 @@ class Program:
         given = (jnp.array(seeds), hparams)
         sampler = learner.recipe.sampler
         known = sampler.know(data) if sampler else ()
-        fit = _fit(learner, schedule, data, known, given)
+        fit = _fit(learner, schedule, data, given, known)
         self._chunk, self._mesh, self._size = fit.chunk, fit.mesh, fit.size
         self.memory = fit.own
         """Bytes of a device that the members of a group need, the data apart."""
@@ -133,7 +133,7 @@ class _Fit(NamedTuple):
 
 
 def _fit(
-    learner: Learner, schedule: Schedule, data: Transitions, known: Any, given: tuple[Int[Array, " P"], Any]
+    learner: Learner, schedule: Schedule, data: Transitions, given: tuple[Int[Array, " P"], Any], known: Any = ()
 ) -> _Fit:
     """The first that fits: all members at once, then ever smaller groups; with the data in memory, then streamed."""
     members, available = len(given[0]), memory()
@@ -141,7 +141,7 @@ def _fit(
     ways = (False, True) if data.frames.nbytes <= available // 2 else (True,)
     needed = 0
     for streamed, size in product(ways, sizes):
-        fit = _compile(learner, schedule, data, known, given, size, streamed)
+        fit = _compile(learner, schedule, data, given, size, streamed, known)
         if fit.needed <= available:
             return fit
         needed = fit.needed
@@ -156,10 +156,10 @@ def _compile(
     learner: Learner,
     schedule: Schedule,
     data: Transitions,
-    known: Any,
     given: tuple[Int[Array, " P"], Any],
     size: int,
     streamed: bool,
+    known: Any = (),
 ) -> _Fit:
     mesh, (group, *others) = population.member_mesh(size), _cut(given, size)
     by_member = partial(_shapes, population.by_member(mesh))

@@ -172,10 +172,11 @@ def test_own_is_right_by_hand():
 
 def episodes(z, z_next, predicted, pictures=None, still=1e-2):
     """The loss of one episode of `FRAMES` transitions; states with equal numbers have equal pictures."""
-    shown = [np.asarray(x, np.float32)[:, None] for x in (pictures or (z, z_next))]
-    rows = [jnp.asarray(np.asarray(x, np.float32)[:, None]) for x in (predicted, z, z_next)]
-    shown = tuple(by_episode(jnp.asarray(x)) for x in shown)
-    return float(episode_loss(*rows, shown, jnp.float32(still), jnp.ones(FRAMES)))
+    column = lambda x: jnp.asarray(np.asarray(x, np.float32)[:, None])  # noqa: E731
+    x, x_next = pictures or (z, z_next)
+    shown = by_episode(column(x)), by_episode(column(x_next))
+    each = episode_loss(column(predicted), column(z), column(z_next), shown, jnp.float32(still), jnp.ones(FRAMES))
+    return float(each)
 
 
 def test_a_constant_of_the_episode_is_worthless_within_it():

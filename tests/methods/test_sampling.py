@@ -70,7 +70,7 @@ def test_classes_that_are_too_rare_have_no_share(data):
     few = data.select(np.flatnonzero(data.action != 2))
     once = np.flatnonzero(data.action == 2)[:3]
     some = data.select(np.concatenate([np.flatnonzero(data.action != 2), once]))
-    assert len(know(some).count) == len(know(few).count)
+    assert len(know(some).size) == len(know(few).size)
 
 
 def test_short_episodes_give_transitions_twice():
