@@ -1,7 +1,9 @@
 """From latents to factors, without labels: steps, levels, a certificate, factors. Pure functions of arrays."""
 
-from acf.factors.certificate import Certificate, certify
+from acf.factors.certificate import Certificate
 from acf.factors.find import Factors, find_factors
 from acf.factors.moves import Moves
+from acf.factors.regroup import Factor
+from acf.factors.share import Share
 
-__all__ = ["Certificate", "Factors", "Moves", "certify", "find_factors"]
+__all__ = ["Certificate", "Factor", "Factors", "Moves", "Share", "find_factors"]

@@ -1,14 +1,18 @@
-"""Whole numbers from latents: how many steps along each axis of the basis a state lies from the others."""
+"""Whole numbers from latents: how many steps along each axis of a basis a state lies from the others."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from acf.factors.steps import Basis
+from acf.factors.basis import Basis
+from acf.factors.moves import Moves
 
 CONTINUOUS = 0.15  # mean distance to the next whole number: 0.25 where levels mean nothing, about 0.05 where they do
 REFITS = 3
+ROUND = 0.95  # share of an axis's own moves that must be one step, or once around, for it to be a ring
+ONCE_AROUND = 5  # moves that close it, at least
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,6 +21,10 @@ class Levels:
 
     weights: Float[np.ndarray, "K m"]
     offset: Float[np.ndarray, " m"]
+    to_steps: Int[np.ndarray, "m m"]
+    """`(levels_next - levels) @ to_steps`: how many of which step a change is."""
+    rings: tuple[int, ...]
+    """The number of levels of each axis that is closed to a ring; 0 for those that have ends."""
     continuous: bool = False
 
     def coordinates(self, z: Float[np.ndarray, "n K"]) -> Float[np.ndarray, "n m"]:
@@ -25,24 +33,71 @@ class Levels:
     def read(self, z: Float[np.ndarray, "n K"]) -> Int[np.ndarray, "n m"]:
         return np.round(self.coordinates(z)).astype(np.int64)
 
+    def steps_between(self, now: Int[np.ndarray, "T m"], then: Int[np.ndarray, "T m"]) -> Int[np.ndarray, "T m"]:
+        """Once around a ring but one is one step back."""
+        change = then - now
+        for axis, levels in enumerate(self.rings):
+            if levels:
+                change[:, axis] = (change[:, axis] + levels // 2) % levels - levels // 2
+        return change @ self.to_steps
 
-def fit_levels(basis: Basis, z: Float[np.ndarray, "n K"]) -> Levels:
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "latents": len(self.weights),
+            "weights": self.weights.tolist(),
+            "offset": self.offset.tolist(),
+            "to_steps": self.to_steps.tolist(),
+            "rings": list(self.rings),
+            "continuous": self.continuous,
+        }
+
+    @staticmethod
+    def from_json(found: dict[str, Any]) -> "Levels":
+        K, m = int(found["latents"]), len(found["offset"])
+        weights = np.array(found["weights"], float).reshape(K, m)
+        offset = np.array(found["offset"], float)
+        if len(found["weights"]) != K or len(found["rings"]) != m or not np.isfinite(weights).all():
+            raise ValueError(f"expected finite weights of {K} latents on {m} axes")
+        to_steps = np.array(found["to_steps"], np.int64).reshape(m, m)
+        return Levels(weights, offset, to_steps, tuple(map(int, found["rings"])), bool(found["continuous"]))
+
+
+def fit_levels(basis: Basis, moves: Moves) -> Levels:
     """First along the basis, then as the linear map that comes nearest to the whole numbers it gives.
 
     The second step finds out what layouts add to the latents, and takes it away.
     """
+    z = np.concatenate([moves.z, moves.z_next])
     weights = np.linalg.pinv(basis.vectors)
-    offset = -_fraction(z @ weights)
-    errors = _error(z @ weights + offset)
-    if errors > CONTINUOUS:
-        return Levels(weights, offset, continuous=True)
+    levels = Levels(weights, -_fraction(z @ weights), basis.to_steps, (0,) * len(basis.vectors))
+    if not levels.weights.shape[1] or _error(levels.coordinates(z)) > CONTINUOUS:
+        return replace(levels, continuous=True)
     rows = np.concatenate([z, np.ones((len(z), 1))], axis=1)
     for _ in range(REFITS):
-        whole = np.round(z @ weights + offset)
-        fitted = np.linalg.lstsq(rows, whole, rcond=None)[0]
-        weights, offset = fitted[:-1], fitted[-1]
-    whole = np.round(z @ weights + offset)
-    return Levels(weights, offset - whole.min(0))
+        fitted = np.linalg.lstsq(rows, levels.read(z).astype(float), rcond=None)[0]
+        levels = replace(levels, weights=fitted[:-1], offset=fitted[-1])
+    levels = replace(levels, offset=levels.offset - levels.read(z).min(0))
+    return replace(levels, rings=_rings(moves, levels.read(moves.z), levels.read(moves.z_next), basis.to_steps))
+
+
+def _rings(
+    moves: Moves, now: Int[np.ndarray, "T m"], then: Int[np.ndarray, "T m"], to_steps: Int[np.ndarray, "m m"]
+) -> tuple[int, ...]:
+    """An axis is a ring where its own moves are one step, or lead from one end to the other by the same actions.
+
+    Without that a heading of four levels would seem to jump by three at every fourth turn.
+    """
+    change, out = then - now, []
+    for axis in range(now.shape[1]):
+        alone = (change[:, axis] != 0) & (np.delete(change, axis, axis=1) == 0).all(1)
+        size, levels = np.abs(change[alone, axis]), int(max(now[:, axis].max(), then[:, axis].max())) + 1
+        around, one = size == levels - 1, size == 1
+        plain = not np.delete(to_steps[axis], axis).any() and not np.delete(to_steps[:, axis], axis).any()
+        movers = moves.action[alone]
+        by_both = np.isin(movers[around], np.unique(movers[one])).mean() if around.any() else 0.0
+        closed = levels > 2 and around.sum() >= ONCE_AROUND and (around | one).mean() >= ROUND and by_both >= ROUND
+        out.append(levels if closed and plain else 0)
+    return tuple(out)
 
 
 def _fraction(x: Float[np.ndarray, "n m"]) -> Float[np.ndarray, " m"]:

@@ -1,22 +1,24 @@
 """From levels to factors: what a certificate leaves free is settled by which actions move what.
 
 A chain of levels may hold two factors, one after the other (a key, then a door): it is cut where other actions take
-over. A cycle may be spread over two axes (a heading as two bits): they are joined along the orbit of their action.
+over. A chain or a cycle may be spread over several axes (a heading as two bits): they are joined where together they
+are a line on which neighbouring moves are done by the same actions. What neither settles is a doubt.
 """
 
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import chain, combinations
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
+from acf.factors.line import find_line
 from acf.factors.moves import Moves
 
 ALIKE = 0.3  # overlap of the actions that cross two neighbouring levels, from which on they are of one factor
-SHARED = 0.5  # of the actions of two axes, that may be a cycle
-CLOSED = 0.98  # share of next values that two axes together determine; each alone less than OPEN
-OPEN = 0.9
-FEW = 3  # crossings of a level below which it says nothing
+SHARED = 0.5  # of the actions of axes that may be one factor
+FEW = 3  # crossings of a level, visits of a value, below which it says nothing
+MOST_AXES = 4  # of one factor, where an action moves several; alone it may have any number
 
 
 @dataclass(frozen=True)
@@ -33,54 +35,90 @@ class Piece:
 
 @dataclass(frozen=True)
 class Factor:
-    """A controllable factor: a piece of an axis, or a cycle over two."""
+    """A controllable factor: a piece of an axis, or a line over several."""
 
     pieces: tuple[Piece, ...]
     actions: tuple[int, ...]
     """Those that move it, the most often first."""
-    orbit: tuple[tuple[int, int], ...] = ()
-    """Of a cycle: the values of its two pieces in the order in which an action runs through them."""
+    cycle: bool = False
+    """Whether its last level is next to the first."""
+    orbit: tuple[tuple[int, ...], ...] = ()
+    """Of a line over several pieces: their values, in its order."""
 
     def read(self, levels: Int[np.ndarray, "n m"]) -> Int[np.ndarray, " n"]:
-        """Its value, from 0; -1 for a pair of values that its cycle does not have."""
+        """Its value, from 0; -1 for values of its pieces that its line does not have."""
         values = [piece.read(levels) for piece in self.pieces]
         if not self.orbit:
             return values[0]
-        place = {pair: n for n, pair in enumerate(self.orbit)}
-        return np.array([place.get(pair, -1) for pair in zip(*(v.tolist() for v in values), strict=True)], np.int64)
+        place = {value: n for n, value in enumerate(self.orbit)}
+        return np.array([place.get(value, -1) for value in zip(*(v.tolist() for v in values), strict=True)], np.int64)
 
     @property
     def levels(self) -> int:
         return len(self.orbit) or self.pieces[0].high - self.pieces[0].low + 1
 
+    def describe(self, action_names: tuple[str, ...]) -> str:
+        """In words: `moved by left, right; 5 levels`."""
+        movers = ", ".join(action_names[a] for a in self.actions) or "nothing"
+        return f"moved by {movers}; {'cycle of ' if self.cycle else ''}{self.levels}{'' if self.cycle else ' levels'}"
+
+    def to_json(self) -> dict[str, Any]:
+        pieces = [[piece.axis, piece.low, piece.high] for piece in self.pieces]
+        orbit = [list(value) for value in self.orbit]
+        return {"pieces": pieces, "actions": list(self.actions), "cycle": self.cycle, "orbit": orbit}
+
+    @staticmethod
+    def from_json(found: dict[str, Any]) -> "Factor":
+        pieces = tuple(Piece(*map(int, piece)) for piece in found["pieces"])
+        orbit = tuple(tuple(map(int, value)) for value in found["orbit"])
+        return Factor(pieces, tuple(map(int, found["actions"])), bool(found["cycle"]), orbit)
+
 
 def regroup(
-    moves: Moves, levels: Int[np.ndarray, "T m"], levels_next: Int[np.ndarray, "T m"], n_actions: int
-) -> tuple[Factor, ...]:
-    """The factors of a code of whole numbers, from transitions alone."""
-    pieces = [piece for axis in range(levels.shape[1]) for piece in _cut(moves, levels, levels_next, axis, n_actions)]
-    now, then = ([piece.read(x) for piece in pieces] for x in (levels, levels_next))
-    rates = [_rates(moves, a != b, n_actions) for a, b in zip(now, then, strict=True)]
-    factors, joined = {}, set()
-    for p, q in combinations(range(len(pieces)), 2):
-        if {p, q} & joined or np.minimum(_share(rates[p]), _share(rates[q])).sum() < SHARED:
+    moves: Moves,
+    now: Int[np.ndarray, "T m"],
+    then: Int[np.ndarray, "T m"],
+    rings: tuple[int, ...],
+    n_actions: int,
+) -> tuple[tuple[Factor, ...], tuple[str, ...]]:
+    """The factors of a code of whole numbers, from transitions alone, and what speaks against them."""
+    pieces, doubts = [], []
+    for axis, levels in enumerate(rings):
+        cut, even = _cut(moves, now[:, axis], then[:, axis], axis, levels, n_actions)
+        pieces += cut
+        if levels and not even:
+            doubts.append(f"axis {axis} is a ring that different actions move at different places")
+    values = [(piece.read(now), piece.read(then)) for piece in pieces]
+    rates = [_rates(moves, a != b, n_actions) for a, b in values]
+    factors: list[Factor] = []
+    free = set(range(len(pieces)))
+    for joined in _candidates(rates):
+        if not joined <= free:
             continue
-        orbit = _orbit(moves, (now[p], now[q]), (then[p], then[q]), rates[p] + rates[q])
-        if orbit:
-            factors[p] = Factor((pieces[p], pieces[q]), _movers(rates[p] + rates[q]), orbit)
-            joined |= {p, q}
-    factors |= {p: Factor((pieces[p],), _movers(rates[p])) for p in range(len(pieces)) if p not in joined}
-    return tuple(factors[p] for p in sorted(factors))
+        members = sorted(joined)
+        one, next_ = (np.stack([values[p][side] for p in members], axis=1) for side in (0, 1))
+        line = find_line(moves, one, next_, FEW, ALIKE)
+        if line is not None:
+            total = np.sum([rates[p] for p in members], axis=0)
+            factors.append(Factor(tuple(pieces[p] for p in members), _movers(total), line.cycle, line.values))
+            free -= joined
+    factors += [Factor((pieces[p],), _movers(rates[p]), bool(rings[pieces[p].axis])) for p in free]
+    factors.sort(key=lambda factor: (factor.pieces[0].axis, factor.pieces[0].low))
+    return tuple(factors), (*doubts, *_never_apart(factors, moves, now, then, n_actions))
 
 
 def _cut(
-    moves: Moves, levels: Int[np.ndarray, "T m"], levels_next: Int[np.ndarray, "T m"], axis: int, n_actions: int
-) -> list[Piece]:
-    """An axis between its levels, wherever other actions cross from one to the next than crossed before."""
-    low, high = np.minimum(levels[:, axis], levels_next[:, axis]), np.maximum(levels[:, axis], levels_next[:, axis])
+    moves: Moves, now: Int[np.ndarray, " T"], then: Int[np.ndarray, " T"], axis: int, ring: int, n_actions: int
+) -> tuple[list[Piece], bool]:
+    """An axis between its levels, wherever other actions cross from one to the next than crossed before.
+
+    A ring stays whole; whether the same actions move it everywhere is the second answer.
+    """
+    low, high = np.minimum(now, then), np.maximum(now, then)
+    one = high - low == 1
     runs: list[tuple[Float[np.ndarray, " A"], list[int]]] = []
     for level in range(low.min(), high.max()):
-        crossed = (low <= level) & (level < high)
+        crossed = one & (low == level)
         if crossed.sum() < FEW:
             continue
         by = _share(_rates(moves, crossed, n_actions))
@@ -88,54 +126,62 @@ def _cut(
             runs[-1][1].append(level)
         else:
             runs.append((by, [level]))
-    return [Piece(axis, run[0], run[-1] + 1) for _, run in runs]
+    if ring:
+        return [Piece(axis, 0, ring - 1)], len(runs) == 1
+    return [Piece(axis, run[0], run[-1] + 1) for _, run in runs], True
 
 
-def _orbit(
-    moves: Moves,
-    now: tuple[Int[np.ndarray, " T"], Int[np.ndarray, " T"]],
-    then: tuple[Int[np.ndarray, " T"], Int[np.ndarray, " T"]],
-    rates: Float[np.ndarray, " A"],
-) -> tuple[tuple[int, int], ...]:
-    """How an action runs through two axes that make sense together only; empty where they are two factors."""
-    movers = np.flatnonzero(_share(rates) > 0.1)
-    rows = np.flatnonzero(np.isin(moves.action, movers))
-    width = int(max(now[1].max(), then[1].max())) + 1
-    both, both_next = now[0] * width + now[1], then[0] * width + then[1]
-    together = _determined(both[rows], both_next[rows], moves.action[rows])
-    alone = max(_determined(a[rows], b[rows], moves.action[rows]) for a, b in zip(now, then, strict=True))
-    if together < CLOSED or alone > OPEN:
-        return ()
-    own = moves.action == movers[np.argmax(rates[movers])]
-    follows = {int(v): int(np.bincount(both_next[own & (both == v)]).argmax()) for v in np.unique(both[own])}
-    orbit, value = [], min(follows)
-    while value in follows and value not in orbit:
-        orbit.append(value)
-        value = follows[value]
-    closed = value == orbit[0] and len(orbit) == len(follows)
-    return tuple((v // width, v % width) for v in orbit) if closed and len(orbit) > 2 else ()
+def _candidates(rates: list[Float[np.ndarray, " A"]]) -> list[frozenset[int]]:
+    """Pieces that may be one factor, since the same actions move them: few first, then all that hang together."""
+    n = len(rates)
+    near = np.array([[_overlap(rates[p], rates[q]) >= SHARED for q in range(n)] for p in range(n)]).reshape(n, n)
+    groups: list[set[int]] = []
+    for p in range(n):
+        touching = [group for group in groups if near[p, sorted(group)].any()]
+        groups = [group for group in groups if group not in touching] + [{p}.union(*touching)]
+    small = chain.from_iterable(
+        combinations(sorted(group), size) for group in groups for size in range(2, min(len(group), MOST_AXES) + 1)
+    )
+    sets = [frozenset(group) for group in groups if len(group) > 1] + [frozenset(members) for members in small]
+    return list(dict.fromkeys(sets))
 
 
-def _determined(now: Int[np.ndarray, " n"], then: Int[np.ndarray, " n"], action: Int[np.ndarray, " n"]) -> float:
-    """The share of next values that are the usual one after this value and action."""
-    key = now * (int(action.max()) + 1) + action
-    pairs, counts = np.unique(np.stack([key, then], axis=1), axis=0, return_counts=True)
-    best: dict[int, int] = {}
-    for one, count in zip(pairs[:, 0].tolist(), counts.tolist(), strict=True):
-        best[one] = max(best.get(one, 0), count)
-    return sum(best.values()) / len(now)
+def _never_apart(
+    factors: list[Factor], moves: Moves, now: Int[np.ndarray, "T m"], then: Int[np.ndarray, "T m"], n_actions: int
+) -> list[str]:
+    """Factors that the same actions move, but that never were at two values each in all four ways.
+
+    Nothing shows that they are two: any world that is a tree can be coded with an axis for each of its moves.
+    """
+    read = [(factor.read(now), factor.read(then)) for factor in factors]
+    rates = [_rates(moves, a != b, n_actions) for a, b in read]
+    out = []
+    for p, q in combinations(range(len(factors)), 2):
+        if _overlap(rates[p], rates[q]) < ALIKE:
+            continue
+        known = (read[p][0] >= 0) & (read[q][0] >= 0)
+        seen = np.zeros((factors[p].levels, factors[q].levels))
+        np.add.at(seen, (read[p][0][known], read[q][0][known]), 1)
+        often = seen >= FEW
+        if not (often[1:, 1:] & often[1:, :-1] & often[:-1, 1:] & often[:-1, :-1]).any():
+            out.append(f"nothing shows that factors {p} and {q} are two: the same actions move them, never apart")
+    return out
 
 
 def _rates(moves: Moves, moved: np.ndarray, n_actions: int) -> Float[np.ndarray, " A"]:
     """How often each action does it."""
     taken = np.bincount(moves.action, minlength=n_actions)
-    return np.bincount(moves.action[moved], minlength=n_actions) / np.maximum(taken, 1)
+    return np.bincount(moves.action[moved & moves.changed], minlength=n_actions) / np.maximum(taken, 1)
 
 
 def _share(rates: Float[np.ndarray, " A"]) -> Float[np.ndarray, " A"]:
     return rates / max(rates.sum(), 1e-12)
 
 
+def _overlap(one: Float[np.ndarray, " A"], other: Float[np.ndarray, " A"]) -> float:
+    return float(np.minimum(_share(one), _share(other)).sum())
+
+
 def _movers(rates: Float[np.ndarray, " A"]) -> tuple[int, ...]:
     share = _share(rates)
-    return tuple(int(a) for a in np.argsort(-share) if share[a] > 0.02)
+    return tuple(int(a) for a in np.argsort(-share, kind="stable") if share[a] > 0.02)

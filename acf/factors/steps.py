@@ -7,14 +7,18 @@ whatever copies and mixtures the latents are: a factor needs no latent of its ow
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from scipy.cluster.hierarchy import fcluster, linkage
 
 from acf.factors.moves import Moves
 
 MOST = 3000  # changes that are clustered: memory and time grow with the square
 SAME = 0.35  # of a unit: changes closer than this are the same step
-RARE = 0.02  # of an action's changes: steps rarer than this are noise
+WIDE = 0.8  # the same for worlds that move continuously; two steps at a right angle are 1.4 apart
+RARE = 0.02  # of an action's changes: steps rarer than this are noise ...
+FEWEST = 4  # ... and so are steps seen less often
+LOUD = 1.5  # a step is this much longer than changes that are it usually stray from it: else it is noise
+OWN = 0.25  # of its length: a step that comes nearer to the span of others is no direction of its own
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,60 +34,63 @@ class Step:
         return float(self.actions.max())
 
 
-@dataclass(frozen=True, eq=False)
-class Basis:
-    """Steps of which all others are whole sums."""
-
-    vectors: Float[np.ndarray, "m K"]
-    carries: tuple[tuple[int, int], ...] = ()
-    """(p, q): what moves along p is sometimes carried along by a move of q, in one step."""
-
-
-def find_steps(moves: Moves, n_actions: int, seed: int = 0) -> tuple[list[Step], float]:
-    """Steps, the most usual first, and the unit: the usual length of a change."""
+def find_steps(moves: Moves, n_actions: int, same: float = SAME, seed: int = 0) -> list[Step]:
+    """Steps, the most usual first."""
     change, size = moves.change, np.linalg.norm(moves.change, axis=1)
     actions = moves.effective()
     if not actions:
-        return [], 0.0
-    unit = float(np.median([np.median(size[moves.of_action(a)]) for a in actions]))
+        return []
+    usual = np.array([np.median(size[moves.of_action(a)]) for a in actions])
+    unit = float(np.median(usual))
     rng = np.random.default_rng(seed)
-    picked = []
-    for action in actions:
-        rows = np.flatnonzero(moves.of_action(action) & (size > SAME * unit))
-        picked.append(rng.permutation(rows)[: MOST // len(actions)])
+    picked = [
+        rng.permutation(np.flatnonzero(moves.of_action(a) & (size > SAME * min(unit, own))))
+        for a, own in zip(actions, usual, strict=True)
+    ]
+    picked = [rows[:most] for rows, most in zip(picked, _fair(np.array([len(r) for r in picked])), strict=True)]
     rows = np.concatenate(picked)
-    if len(rows) < 2:
-        return [], unit
+    if unit == 0 or len(rows) < 2:
+        return []
     vectors = _one_way(change[rows])
-    cluster = fcluster(linkage(vectors, "average"), SAME * unit, "distance")
+    cluster = fcluster(linkage(vectors, "average"), same * unit, "distance")
     found = []
-    for one in np.unique(cluster):
+    for one in np.flatnonzero(np.bincount(cluster) >= FEWEST):
         own = cluster == one
+        vector = np.median(vectors[own], axis=0)
+        if np.linalg.norm(vector) < LOUD * np.median(np.linalg.norm(vectors[own] - vector, axis=1)):
+            continue
         share = np.zeros(n_actions)
         for action, of_action in zip(actions, picked, strict=True):
             share[action] = (own & np.isin(rows, of_action)).sum() / max(len(of_action), 1)
-        found.append(Step(np.median(vectors[own], axis=0), share))
-    return _joined([step for step in found if step.weight > RARE], unit), unit
+        found.append(Step(vector, share))
+    return [step for step in _joined(found, same * unit) if step.weight > RARE]
 
 
-def choose_basis(steps: list[Step], unit: float) -> Basis:
-    """Steps that are no whole sums of more usual ones; of a step that carries another, what it adds."""
+def independent(steps: list[Step]) -> list[Step]:
+    """Steps in directions of their own, the most usual first; whole sums and multiples of others are left out."""
     chosen: list[Step] = []
     for step in steps:
-        if not chosen or _remainder(step.vector, chosen) > 0.4 * unit:
+        rest = step.vector - _in_span(step.vector, chosen)
+        if np.linalg.norm(rest) > OWN * np.linalg.norm(step.vector):
             chosen.append(step)
-    vectors, carries = [step.vector for step in chosen], []
-    for p, carried in enumerate(chosen):
-        for q, carrier in enumerate(chosen):
-            if p == q or (q, p) in carries or np.minimum(carried.actions, carrier.actions).sum() < 0.1:
-                continue  # no action that does now the one, now the other
-            times = vectors[p] @ carrier.vector / (carrier.vector @ carrier.vector)
-            rest = vectors[p] - np.round(times) * carrier.vector
-            whole = abs(abs(times) - 1) < 0.3
-            if whole and SAME * unit < np.linalg.norm(rest) < 0.95 * np.linalg.norm(vectors[p]):
-                vectors[p] = rest
-                carries.append((p, q))
-    return Basis(np.array(vectors).reshape(len(vectors), -1), tuple(carries))
+    return chosen
+
+
+def _in_span(vector: Float[np.ndarray, " K"], steps: list[Step]) -> Float[np.ndarray, " K"]:
+    """The nearest sum of the steps, whole or not."""
+    if not steps:
+        return np.zeros_like(vector)
+    basis = np.array([step.vector for step in steps]).T
+    return basis @ np.linalg.lstsq(basis, vector, rcond=None)[0]
+
+
+def _fair(counts: Int[np.ndarray, " A"]) -> Int[np.ndarray, " A"]:
+    """How many of each to take, `MOST` in all: what rare actions leave goes to the others."""
+    most, left, out = MOST, len(counts), np.zeros_like(counts)
+    for n in np.argsort(counts, kind="stable"):
+        out[n] = min(counts[n], most // left)
+        most, left = most - out[n], left - 1
+    return out
 
 
 def _one_way(vectors: Float[np.ndarray, "n K"]) -> Float[np.ndarray, "n K"]:
@@ -92,22 +99,15 @@ def _one_way(vectors: Float[np.ndarray, "n K"]) -> Float[np.ndarray, "n K"]:
     return vectors * np.sign(vectors[np.arange(len(vectors)), largest])[:, None]
 
 
-def _joined(steps: list[Step], unit: float) -> list[Step]:
+def _joined(steps: list[Step], near: float) -> list[Step]:
     """Clusters that are the same up to their sign, the most usual first."""
     out: list[Step] = []
     for step in sorted(steps, key=lambda step: -step.weight):
         for n, other in enumerate(out):
             apart = min(np.linalg.norm(other.vector - step.vector), np.linalg.norm(other.vector + step.vector))
-            if apart < SAME * unit:
+            if apart < near:
                 out[n] = Step(other.vector, other.actions + step.actions)
                 break
         else:
             out.append(step)
     return out
-
-
-def _remainder(vector: Float[np.ndarray, " K"], steps: list[Step]) -> float:
-    """What is left of it after the nearest whole sum of the steps."""
-    basis = np.array([step.vector for step in steps]).T
-    times = np.linalg.lstsq(basis, vector, rcond=None)[0]
-    return float(np.linalg.norm(basis @ np.round(times) - vector))
