@@ -17,13 +17,20 @@ class Run:
     """Collect, train, evaluate and report in one; the same command again goes on where it stopped."""
 
     domain: Annotated[tyro.conf.Positional[str], tyro.conf.arg(help=f"Domain: {DOMAINS}.")]
-    method: Annotated[str, tyro.conf.arg(help=f"Method to train: {METHODS}.")] = "acf"
+    method: Annotated[
+        str | None,
+        tyro.conf.arg(help=f"Method to train: {METHODS} [default: lattice; acf on grid2d and with its presets]."),
+    ] = None
     preset: str | None = None
     """quick, full, paper, FILE.toml; acf: sparse, no-fwd, no-inv and so on [default: full on a GPU, quick]."""
     seed: int = 0
     """First seed."""
-    seeds: int = 1
-    """How many seeds, from the first on, trained together."""
+    seeds: int | None = None
+    """How many seeds, from the first on, trained together [default: 1; with lattice, until one is certified]."""
+    keep: int = 1
+    """Lattice without --seeds: how many certified seeds to train for."""
+    max_seeds: int = 16
+    """Lattice without --seeds: how many seeds to try at most."""
     out: Path | None = None
     """Run directory [default: runs/DOMAIN-METHOD-PRESET]."""
     epochs: int | None = None
@@ -46,16 +53,18 @@ class Run:
         from acf.files import exclusive_lock
         from acf.methods import get
         from acf.registry import own_part
-        from acf.terminal import counting
+        from acf.study.restarts import train_until_certified
+        from acf.terminal import counting, errors
         from acf.training import RunDir, train
         from acf.training.config import make_settings
-        from acf.training.presets import default_preset
+        from acf.training.presets import default_method, default_preset
         from acf.training.train import check_place, disk_trouble
 
-        name, seeds = self.preset or default_preset(), range(self.seed, self.seed + self.seeds)
+        name, seeds = self.preset or default_preset(), range(self.seed, self.seed + (self.seeds or 1))
         domain = make(self.domain)  # what is wrong is found before anything is written
-        preset, _ = make_settings(self.method, name, domain.name, seeds, self.hparams, self.epochs)
-        parts = own_part(self.domain), get(self.method).name, Path(name).stem
+        method = self.method or default_method(domain.continuous, self.preset)
+        preset, _ = make_settings(method, name, domain.name, seeds, self.hparams, self.epochs)
+        parts = own_part(self.domain), get(method).name, Path(name).stem
         out = self.out or Path("runs") / "-".join(parts)
         there = RunDir(out)
         check_place(there)
@@ -75,18 +84,20 @@ class Run:
                 out=there.data,
                 progress=progress,
             )
+        options = {
+            "method": method,
+            "preset": name,
+            "hparams": self.hparams,
+            "epochs": self.epochs,
+            "encoder": self.encoder,
+            "kernel": self.kernel,
+        }
         with took("training"):
-            train(
-                there.data,
-                out,
-                method=self.method,
-                preset=name,
-                seeds=seeds,
-                hparams=self.hparams,
-                epochs=self.epochs,
-                encoder=self.encoder,
-                kernel=self.kernel,
-            )
+            if self.seeds is None and get(method).finds_factors:
+                restarts = {"keep": self.keep, "most": self.max_seeds, "seed": self.seed, "say": errors.print}
+                train_until_certified(there.data, out, **restarts, **options)
+            else:
+                train(there.data, out, seeds=seeds, **options)
         return out
 
     @staticmethod

@@ -25,9 +25,40 @@ def print_scores(scores: dict[str, Any]) -> None:
         title = f"{what}: R² of latents and factors and 95 % intervals, held-out episodes"
         console.print(_table(scores, MAIN, title))
         console.print(_table(scores, MORE, "Other scores, 1 is best"))
+        _print_found(scores)
     else:
         console.print(f"{what}: the data has no true factors, so there is no R² to give", soft_wrap=True)
     _print_sparsity(scores)
+
+
+def _print_found(scores: dict[str, Any]) -> None:
+    """What was found without the true factors, and how it does against them."""
+    from acf.terminal import console, table
+
+    members = [member for member in scores["members"] if "certificate" in member]
+    if not members:
+        return  # scored before there were certificates
+    columns = {"diag": "diag", "diag_controllable": "diag, controllable", "off_diag_controllable": "off-diag, c."}
+    rows = table(
+        "", "certified", "one step", "factors", *columns.values(), "state exact", title="Factors found, no labels"
+    )
+    for member in members:
+        found = member["certificate"]
+        share = "–" if found["one_step"] is None else f"{found['one_step']:.3f}"
+        of_factors = (_number(member.get("factors", {}).get(name)) for name in columns)
+        exact = _number(member.get("exact", {}).get("state"))
+        verdict = "yes" if found["certified"] else "no"
+        rows.add_row(f"seed {member['seed']}", verdict, share, str(len(found["factors"])), *of_factors, exact)
+    console.print(rows)
+    for member in members[:1]:
+        found = member["certificate"]
+        why = "; ".join(found["factors"] if found["certified"] else found["because"])
+        start = "certified:" if found["certified"] else "not certified, because"
+        console.print(f"seed {member['seed']} is {start} {why}", soft_wrap=True, markup=False)
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
 
 
 def _table(scores: dict[str, Any], columns: dict[str, str], title: str):

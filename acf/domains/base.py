@@ -26,6 +26,8 @@ class Domain(abc.ABC):
     noop: ClassVar[int] = 0
     factor_names: ClassVar[tuple[str, ...]]
     controllable: ClassVar[tuple[bool, ...]]
+    continuous: ClassVar[bool] = False
+    """Whether things move by any amount, and not from level to level."""
     starts: ClassVar[tuple[str, ...]] = ("episode", "balanced")
 
     @property

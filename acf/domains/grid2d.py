@@ -32,6 +32,7 @@ class Grid2D(Domain):
     noise: float = 0.02  # under every action, the no-op too: the theory needs densities
 
     name = "grid2d"
+    continuous = True
     summary = "a point in the unit square"
     action_names = ("noop", "up", "down", "left", "right")
     factor_names = ("x", "y")

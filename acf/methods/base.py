@@ -111,6 +111,8 @@ class Method:
     recipe: Recipe = USUAL
     latents: int | None = None
     """How many to ask for where nobody says, for a method that finds how many are needed. None: as many as factors."""
+    finds_factors: bool = False
+    """Whether its latents are made for certified factors: seeds are then trained until one is certified."""
     context: int = 0
     """How many of the latents, the last ones, stand for what an episode keeps."""
     nats: tuple[str, ...] = ()

@@ -39,7 +39,7 @@ class HParams:
     """Which episode is this?"""
     inverse: float = 0.1
     """Which action was it?"""
-    step: float = 0.05
+    steps: float = 0.05
     """Price of a step, each action counting alike however often it moves anything."""
     owner: float = 0.4
     """Worth of knowing the action from the latents that moved: else a key and a door may share one."""
@@ -115,7 +115,7 @@ class Lattice(nnx.Module):
 
 def loss(model: Lattice, batch: Batch, key: PRNGKeyArray, hparams: HParams) -> tuple[Float[Array, ""], Terms]:
     terms = losses(model, batch)
-    ramps = {"step": (0.05, 0.3), "owner": (0.05, 0.3), "rest": (0.4, 0.8)}
+    ramps = {"steps": (0.05, 0.3), "owner": (0.05, 0.3), "rest": (0.4, 0.8)}
     total = sum(
         getattr(hparams, name) * ramp(batch.progress, *ramps.get(name, (-1, 0))) * term for name, term in terms.items()
     )
@@ -141,7 +141,7 @@ def losses(model: Lattice, batch: Batch) -> Terms:
         "batch": batch_loss(predicted, z_next, other, u_next, as_rows(batch.x_next), batch.known.still),
         "context": context_loss(by_episode(u)[:, 0], by_episode(u_next)[:, -1]),
         "inverse": inverse_loss(reached, z_next, one_hot, changed),
-        "step": moves.mean(sizes.sum(1)),
+        "steps": moves.mean(sizes.sum(1)),
         "rest": moves.mean(sizes.sum(1) - sizes.max(1)),
         "owner": owner_loss(moves),
         "attention": length(seen.shares).sum((1, 2)).mean(),
@@ -264,6 +264,7 @@ METHOD = Method(
     loss,
     recipe=Recipe(sampler=BY_EPISODE, schedule=warm_up_and_cool_down, clip=1.0),
     latents=6,
+    finds_factors=True,
     context=CONTEXT,
     nats=("episode", "batch", "context", "inverse"),
 )

@@ -58,6 +58,8 @@ class Evaluation:
     members: tuple[CodeScores, ...]
     oracle: CodeScores
     chance: CodeScores
+    more: tuple[CodeScores, ...] = ()
+    """Of further codes of the same rows, each of its own width."""
 
 
 def evaluate(
@@ -66,13 +68,14 @@ def evaluate(
     episode: Int[Array | np.ndarray, " n"],
     *,
     controllable: Bool[Array | np.ndarray, " K"] | Sequence[bool] | None = None,
+    more: Sequence[Real[np.ndarray, "n _"]] = (),
     seed: int = 0,
 ) -> Evaluation:
     """Score the latents `z` of each member against the true factors `s`.
 
     Three times, regressors are fitted on a half of the episodes, stopped on a sixth and scored on the third that is
     left, another third each time; at most 10,000 random rows of each. All tested rows together make the scores. Rows
-    that belong to no episode can each be given their own number.
+    that belong to no episode can each be given their own number. `more` codes are scored beside the members.
     """
     z, s, episode = np.asarray(z), np.asarray(s), np.asarray(episode)
     _check(z, s, episode)
@@ -81,7 +84,7 @@ def evaluate(
     tested = np.concatenate([test for _, _, test in folds])
 
     # Oracle and chance are two more codes, whatever d and K are.
-    codes = [*z, s, z[0, chance_rng.permutation(z.shape[1])]]
+    codes = [*z, s, z[0, chance_rng.permutation(z.shape[1])], *(code.astype(np.float32) for code in more)]
     with ThreadPoolExecutor(1) as pool:  # on a GPU most of the time goes into compiling, which can be done side by side
         later = pool.submit(_dcis, codes, s, folds, seed)
         errors = _errors(np.concatenate(codes, axis=1), s, folds, seed)
@@ -89,11 +92,12 @@ def evaluate(
     ends = np.cumsum([code.shape[1] for code in codes])[:-1]
     r2s = np.split(r2_of(errors).astype(np.float32), ends)
     draws = np.split(r2_draws(draw_rng, errors, episode[tested]), ends, axis=1)
-    *members, oracle, chance = (
+    scored = [
         _code_scores(code[tested], s[tested], r2, of_code, dci, controllable)
         for code, r2, of_code, dci in zip(codes, r2s, draws, dcis, strict=True)
-    )
-    return Evaluation(tuple(members), oracle, chance)
+    ]
+    oracle, chance, *rest = scored[len(z) :]
+    return Evaluation(tuple(scored[: len(z)]), oracle, chance, tuple(rest))
 
 
 def r2_matrices(

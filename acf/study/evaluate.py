@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from acf.errors import AcfError
+from acf.factors import Factors
 from acf.files import write_atomic
 from acf.metrics import CodeScores, action_effects, evaluate, movement, summary
+from acf.study.factors import Sample, exactness, find_member_factors, keep_factors, latents_of, samples_of
 from acf.study.held_out import HeldOut, open_run
 from acf.training.compiled import keep_compiled_programs
 from acf.training.run_dir import RunDir
@@ -42,11 +44,18 @@ def evaluate_held_out(held_out: HeldOut, *, seed: int = 0) -> dict[str, Any]:
         "noop": data.noop,
         "members": members,
     }
+    run = RunDir(held_out.run)
+    samples = samples_of(run, data)
+    found = [find_member_factors(trained, samples) for trained in held_out.members]
+    for n, (member, factors) in enumerate(zip(members, found, strict=True)):
+        keep_factors(run, n, factors)
+        member["certificate"] = _about(factors, data.action_names)
     if held_out.factors is not None:
-        scores |= _against_factors(held_out, members, seed)
+        scores |= _against_factors(held_out, members, found, seed)
+        _add_exactness(members, found, held_out, samples)
     for n, member in enumerate(members):
         member["actions"] = _actions(held_out, n)
-    write_atomic(RunDir(held_out.run).scores, json.dumps(scores, indent=2) + "\n")
+    write_atomic(run.scores, json.dumps(scores, indent=2) + "\n")
     return scores
 
 
@@ -68,23 +77,72 @@ def read_scores(run: str | Path) -> dict[str, Any] | None:
     return scores if version == FORMAT else None
 
 
-def _against_factors(held_out: HeldOut, members: list[dict[str, Any]], seed: int) -> dict[str, Any]:
-    """Adds each member's scores to it, and returns their summary with the oracle and chance."""
+def _about(found: Factors, action_names: tuple[str, ...]) -> dict[str, Any]:
+    """The certificate, each share by its name and beside it its interval, and the factors in words."""
+    certificate = found.certificate
+    shares = {name: getattr(certificate, name) for name in ("one_step", "no_step", "injective", "still", "along")}
+    return {
+        "certified": certificate.certified,
+        "kind": certificate.kind,
+        **{name: _round(share.value) for name, share in shares.items()},
+        "intervals": {name: _round((share.low, share.high)) for name, share in shares.items()},
+        "because": list(certificate.because),
+        "factors": list(found.describe(action_names)),
+    }
+
+
+def _add_exactness(
+    members: list[dict[str, Any]], found: list[Factors], held_out: HeldOut, samples: tuple[Sample, Sample]
+) -> None:
+    """Of each member, how often its factors tell the true ones that actions control."""
+    of = [k for k, own in enumerate(held_out.data.controllable) if own]
+    for member, trained, factors in zip(members, held_out.members, found, strict=True):
+        if of:
+            z = latents_of(trained, samples[0]), latents_of(trained, samples[1])
+            told = exactness(factors, z, samples, of)
+            member["exact"] = {"state": _round(told["state"]), "factors": _round(told["factors"])}
+
+
+def _against_factors(
+    held_out: HeldOut, members: list[dict[str, Any]], found: list[Factors], seed: int
+) -> dict[str, Any]:
+    """Adds each member's scores to it, and returns their summary with the oracle and chance.
+
+    The code of `factors` is what was found in the latents, and behind it the latents of what an episode keeps.
+    """
     data, s = held_out.data, held_out.factors
     assert s is not None
     episodes = len(np.unique(held_out.episode))
     if episodes < 3:
-        found = f"the held-out part of {held_out.run}'s data has {episodes} episodes"
-        raise AcfError(f"{found}, scoring needs 3: collect more")
-    result = evaluate(held_out.z, s, held_out.episode, controllable=data.controllable or None, seed=seed)
+        held = f"the held-out part of {held_out.run}'s data has {episodes} episodes"
+        raise AcfError(f"{held}, scoring needs 3: collect more")
+    codes = [_code(held_out, n, factors) for n, factors in enumerate(found)]
+    some = [n for n, code in enumerate(codes) if code.shape[1]]
+    result = evaluate(
+        held_out.z,
+        s,
+        held_out.episode,
+        controllable=data.controllable or None,
+        more=[codes[n] for n in some],
+        seed=seed,
+    )
     for member, scores in zip(members, result.members, strict=True):
         member |= _plain(scores)
+    for n, scores in zip(some, result.more, strict=True):
+        members[n]["factors"] = _plain(scores)
     of_factors = movement(s[held_out.i], s[held_out.j], held_out.action, data.n_actions)
     return {
         **summary(result.members),
         "oracle": _plain(result.oracle) | {"actions": {"movement": _round(of_factors)}},
         "chance": _plain(result.chance),
     }
+
+
+def _code(held_out: HeldOut, member: int, found: Factors) -> np.ndarray:
+    z, trained = held_out.z[member], held_out.members[member]
+    own = trained.controllable(z)
+    values = np.asarray(found.read(own.astype(np.float64)), np.float64)
+    return np.concatenate([values, z[:, own.shape[1] :]], axis=1) if values.shape[1] else values
 
 
 def _actions(held_out: HeldOut, member: int) -> dict[str, Any]:
@@ -122,5 +180,7 @@ def _plain(scores: CodeScores) -> dict[str, Any]:
 
 
 def _round(value: Any) -> Any:
-    """To what the evaluation can tell, as JSON."""
-    return None if value is None else np.asarray(value, np.float64).round(6).tolist()
+    """To what the evaluation can tell, as JSON, which has no number for what is not defined."""
+    if value is None or np.isnan(np.asarray(value, np.float64)).any():
+        return None
+    return np.asarray(value, np.float64).round(6).tolist()

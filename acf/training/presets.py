@@ -139,7 +139,7 @@ def get_preset(name: str, method: str, domain: str | None) -> Preset:
     if name == "full":
         return replace(paper, encoder="places", epochs=FULL_EPOCHS)
     if method == "lattice":
-        return replace(paper, **LATTICE[name], hparams={})
+        return _lattice(name, domain)
     if name == "quick":
         quick = hparams | {"lr": 1e-3} | _QUICK_HPARAMS.get(method, {})
         decoder = method == "gcl" and quick.get("recons") != 0
@@ -151,6 +151,17 @@ def get_preset(name: str, method: str, domain: str | None) -> Preset:
 def presets_of(method: str) -> tuple[str, ...]:
     """Those with a name."""
     return tuple(name for name in PRESETS if method == "acf" or name not in _ACF_ONLY)
+
+
+def _lattice(name: str, domain: str | None) -> Preset:
+    if name not in LATTICE:
+        raise AcfError(f"preset {name!r} is not for lattice: expected {' or '.join(LATTICE)}")
+    return Preset(**LATTICE[name], start="balanced+facing" if domain == "doorkey" else Preset.start)
+
+
+def default_method(continuous: bool, preset: str | None) -> str:
+    """`lattice`, in worlds that move from level to level; ACF in others, and with a preset of its own."""
+    return "acf" if continuous or (preset is not None and preset not in LATTICE) else "lattice"
 
 
 def default_preset() -> str:

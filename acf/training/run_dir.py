@@ -9,10 +9,11 @@ from pathlib import Path
 
 import jax
 import numpy as np
-from jaxtyping import Array, Float, UInt8
+from jaxtyping import Array, Float, Int, UInt8
 
 from acf.data.transitions import Transitions
 from acf.errors import AcfError
+from acf.factors import Factors
 from acf.methods import get
 from acf.methods.base import Learner, Params, Spec
 from acf.training import checkpoint
@@ -60,12 +61,21 @@ class RunDir:
     def data(self) -> Path:
         return self.path / "data"
 
+    @property
+    def restarts(self) -> Path:
+        """Runs of single seeds or populations, from which this one is put together (`acf.study.restarts`)."""
+        return self.path / "restarts"
+
     def model(self, member: int) -> Path:
         return self.path / "members" / str(member) / "model.safetensors"
 
     def extras(self, member: int) -> Path:
         """What the method learned beside the encoder, where it has such (`Method.extras`)."""
         return self.path / "members" / str(member) / "extras.json"
+
+    def factors(self, member: int) -> Path:
+        """How factors are read from the member's latents, once they were looked for (`acf.factors`)."""
+        return self.path / "members" / str(member) / "factors.json"
 
     def read_config(self) -> Config:
         if not self.config.exists():
@@ -121,6 +131,8 @@ class Trained:
     seed: int
     diverged_at: int
     """Step at which training stopped being finite, or -1."""
+    found: Factors | None = None
+    """How factors are read from the latents, with the certificate, once they were looked for."""
 
     def encode(self, frames: Frames) -> Float[np.ndarray, "*N d"]:
         """Latents of one frame [d] or of any number of them [N, d]."""
@@ -136,6 +148,21 @@ class Trained:
         if frames.ndim == 3:
             return self.learner.encode(self.params, frames[None])[0]
         return self.learner.encode(self.params, frames)
+
+    def factors(self, frames: Frames) -> Int[np.ndarray, "*N F"] | Float[np.ndarray, "*N F"]:
+        """Values of the controllable factors of one frame [F] or of many [N, F]: whole numbers, where it has levels.
+
+        Ask `found.certificate` whether they are right, and `found.describe(...)` which action moves which.
+        """
+        if self.found is None:
+            raise AcfError("the factors of this run were not looked for yet: `acf evaluate RUN` does that")
+        z = self.controllable(self.encode(frames))
+        values = self.found.read(np.atleast_2d(z).astype(np.float64))
+        return values if z.ndim == 2 else values[0]
+
+    def controllable(self, z: Float[np.ndarray, "*N d"]) -> Float[np.ndarray, "*N K"]:
+        """The latents less those that stand for what an episode keeps."""
+        return z[..., : z.shape[-1] - get(self.config.method).context]
 
     def _check(self, frames: np.ndarray | Array) -> None:
         shape = self.config.spec.frame_shape
@@ -168,7 +195,17 @@ def load(run: str | Path, member: int = 0) -> Trained:
     key = jax.eval_shape(jax.random.key, 0)  # a real one would be made on the device, by a program to compile
     params, about = checkpoint.load(directory.model(member), jax.eval_shape(learner.init, key))
     on_device = jax.device_put(params)  # once, not with every call
-    return Trained(config, learner, on_device, about["seed"], about["diverged_at"])
+    return Trained(config, learner, on_device, about["seed"], about["diverged_at"], _read_factors(directory, member))
+
+
+def _read_factors(directory: RunDir, member: int) -> Factors | None:
+    file = directory.factors(member)
+    if not file.exists():
+        return None
+    try:
+        return Factors.from_json(json.loads(file.read_text()))
+    except (ValueError, AcfError) as error:
+        raise AcfError(f"{file} is damaged ({error}); remove it, and `acf evaluate` makes it anew") from None
 
 
 def _encode_in_blocks(

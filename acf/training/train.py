@@ -119,7 +119,8 @@ def disk_trouble(directory: RunDir) -> Iterator[None]:
 def check_place(directory: RunDir) -> None:
     """A directory of something else is not for a run."""
     if not directory.config.exists():
-        check_own(directory.path, "a run", (directory.data.name, directory.state.parent.name))  # it begins with these
+        begun = directory.data, directory.state.parent, directory.restarts
+        check_own(directory.path, "a run", [part.name for part in begun])
 
 
 def _saved(given: Transitions, directory: RunDir) -> Transitions:

@@ -300,10 +300,10 @@ def test_the_terms_are_the_weights(model):
 
 def test_prices_are_ramped_in(model):
     early, terms = loss(model, batch(progress=0.0), jax.random.key(0), HParams(rest=0.1))
-    free, _ = loss(model, batch(progress=0.0), jax.random.key(0), HParams(step=0.0, owner=0.0, rest=0.0))
+    free, _ = loss(model, batch(progress=0.0), jax.random.key(0), HParams(steps=0.0, owner=0.0, rest=0.0))
     late, _ = loss(model, batch(progress=1.0), jax.random.key(0), HParams(rest=0.1))
     assert float(early) == pytest.approx(float(free))
-    prices = 0.05 * terms["step"] + 0.4 * terms["owner"] + 0.1 * terms["rest"]
+    prices = 0.05 * terms["steps"] + 0.4 * terms["owner"] + 0.1 * terms["rest"]
     assert float(late - early) == pytest.approx(float(prices), rel=1e-4)
 
 
