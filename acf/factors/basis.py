@@ -17,6 +17,7 @@ from acf.factors.steps import Step, independent
 TOGETHER = 0.03  # share of an action's changes that two steps both must have to count as done by it now and then
 ONE_WAY = 0.95  # share of an action's changes along a step that have the same sign
 SMALLER = 0.8  # of a box: for less the basis is not changed
+WHOLE = 0.5  # of its length: a step may be this far from the nearest whole sum of the basis
 SPARSE = 0.002  # share of states below which an outermost level is a misreading
 
 
@@ -27,6 +28,8 @@ class Basis:
     vectors: Float[np.ndarray, "m K"]
     to_steps: Int[np.ndarray, "m m"]
     """A change of `n` vectors is one of `n @ to_steps` steps."""
+    broken: tuple[int, ...] = ()
+    """Actions with a step that is no whole sum of these: the basis is too coarse, or there is no lattice."""
 
 
 def choose_basis(steps: list[Step], moves: Moves) -> Basis:
@@ -43,7 +46,10 @@ def choose_basis(steps: list[Step], moves: Moves) -> Basis:
         from_steps = better
     to_steps = np.round(np.linalg.inv(from_steps)).astype(np.int64)
     # A vector of the new basis is where one of its levels leads: `steps = levels @ to_steps`.
-    return Basis(to_steps @ vectors, to_steps)
+    every = np.array([step.vector for step in steps])
+    far = np.linalg.norm(every - np.round(every @ inverse) @ vectors, axis=1) > WHOLE * np.linalg.norm(every, axis=1)
+    odd = [step.actions for step, is_far in zip(steps, far, strict=True) if is_far]
+    return Basis(to_steps @ vectors, to_steps, tuple(sorted({int(np.argmax(actions)) for actions in odd})))
 
 
 def _smaller(

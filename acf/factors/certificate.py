@@ -23,8 +23,13 @@ EPISODES = 20  # of layouts or starts; transitions of one episode are too much a
 PAIRS = 40_000
 LAGS = 64  # steps apart that two visits are compared
 MIXED, FEW_EPISODES = 0.1, 3  # share and number of episodes that look as before an action, but are not
+AGAIN = 0.98  # of visits that seem the same
 BACK = 0.01  # share of steps that lead back from which on they are no misreadings
 LEFT_OUT = 0.005  # share of changes that no factor shows
+
+
+KINDS = ("levels", "directions")
+SHARES = ("one_step", "no_step", "injective", "again", "still", "worst", "along")
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,8 @@ class Certificate:
     no_step: Share
     injective: Share
     """Pairs of different pictures of one episode that have different numbers."""
+    again: Share
+    """Pairs of visits of an episode with the same numbers, and changes between, that show the same picture."""
     still: Share
     """Pictures that stay as they are and keep their numbers."""
     worst: Share
@@ -58,7 +65,12 @@ class Certificate:
     @staticmethod
     def from_json(found: dict[str, Any]) -> "Certificate":
         shares = {name: Share.from_json(value) for name, value in found.items() if isinstance(value, dict)}
-        return Certificate(**{**found, **shares, "because": tuple(found["because"])})
+        out = Certificate(**{**found, **shares, "because": tuple(found["because"])})
+        right = out.worst_action is None or isinstance(out.worst_action, int)
+        right &= isinstance(out.certified, bool) and out.kind in KINDS
+        if not right or not all(isinstance(getattr(out, name), Share) for name in SHARES):
+            raise ValueError("a certificate's fields are of other kinds")
+        return out
 
 
 class Read(NamedTuple):
@@ -86,6 +98,7 @@ def certify(moves: Moves, read: Read, known: list[int], doubts: tuple[str, ...] 
     still = Share.of(_mean(at_rest) if len(at_rest) else 1.0, len(at_rest))
     of_actions = [Share.of(value, count) for value, count in zip(each, counts.tolist(), strict=True)]
     worst = min(range(len(actions)), key=lambda n: of_actions[n].low, default=None)
+    right, wrong, again = _returns(moves, read.levels)
     checks = (
         (read.levels.shape[1] > 0, "no steps were found: nothing that actions do repeats itself"),
         (len(np.unique(moves.episode)) >= EPISODES, f"fewer than {EPISODES} episodes to judge by"),
@@ -94,13 +107,13 @@ def certify(moves: Moves, read: Read, known: list[int], doubts: tuple[str, ...] 
         (none.value <= NO_STEP, f"{none.value:.1%} of what actions change is no step (at most {NO_STEP:.1%})"),
         (injective.value >= INJECTIVE, f"{1 - injective.value:.2%} of an episode's states look the same"),
         (injective.low >= INJECTIVE_LOW, f"only {len(different)} pairs of states to compare"),
+        (not again.value < AGAIN, f"{1 - again.value:.1%} of visits that seem the same are not"),
         (still.value >= STILL, f"{1 - still.value:.1%} of what stands still moves"),
         (lost <= LEFT_OUT, f"{lost:.1%} of the steps are in no factor"),
     )
     because = [text for right, text in checks if not right]
     because += [_about(a, s, n) for a, s, n in zip(actions, of_actions, counts.tolist(), strict=True) if _poor(s)]
     because += [f"action {a} was seen to change nothing here, but elsewhere" for a in known if a not in actions]
-    right, wrong = _returns(moves, read.levels)
     undone = _undone(moves, read.levels, read.steps)
     for a, r, w in zip(actions, right.tolist(), wrong.tolist(), strict=True):
         if w >= FEW_EPISODES and w > MIXED * (r + w):
@@ -116,6 +129,7 @@ def certify(moves: Moves, read: Read, known: list[int], doubts: tuple[str, ...] 
         one_step=one,
         no_step=none,
         injective=injective,
+        again=again,
         still=still,
         worst=Share.of(float("nan"), 0) if worst is None else of_actions[worst],
         worst_action=None if worst is None else actions[worst],
@@ -126,9 +140,8 @@ def certify(moves: Moves, read: Read, known: list[int], doubts: tuple[str, ...] 
 def no_levels(because: str, kind: str = "levels", along: Share | None = None) -> Certificate:
     """Where there is nothing to count."""
     unknown = Share.of(float("nan"), 0)
-    return Certificate(
-        False, (because,), kind, unknown, unknown, unknown, unknown, unknown, None, unknown if along is None else along
-    )
+    shares = {**dict.fromkeys(SHARES, unknown), "along": along or unknown}
+    return Certificate(False, (because,), kind, worst_action=None, **shares)
 
 
 def direction_share(change: Float[np.ndarray, "T m"]) -> Float[np.ndarray, " T"]:
@@ -172,27 +185,32 @@ def _pairs_told_apart(
     return (levels[a[differ]] != levels[b[differ]]).any(1)
 
 
-def _returns(moves: Moves, levels: Int[np.ndarray, "T m"]) -> tuple[Int[np.ndarray, " E"], Int[np.ndarray, " E"]]:
-    """Of each action that changes anything: the episodes in which, after it, numbers are those of an earlier state;
-    with its picture too, and with another one.
+def _returns(
+    moves: Moves, levels: Int[np.ndarray, "T m"]
+) -> tuple[Int[np.ndarray, " E"], Int[np.ndarray, " E"], Share]:
+    """Pairs of visits of one episode with the same numbers, and changes between.
 
-    Random pairs hardly ever meet this: a key that counts one up and a door that counts it down again are seen when an
-    agent comes back to where it was. Counted are episodes, since one misreading makes many such pairs.
+    Of each action that changes anything between: the episodes in which pictures are the same too, and those in which
+    they are not. Then the share of all pairs that are the same, as sure as the number of episodes lets it be. Random
+    pairs hardly ever meet this: a key that counts one up and a door that counts it down again are seen when an agent
+    comes back to where it was. Counted are episodes, since one misreading makes many such pairs.
     """
     order = np.argsort(moves.episode, kind="stable")
     episode, picture, code = moves.episode[order], moves.picture[order], levels[order]
     actions = moves.effective(1)
-    acted = np.array([moves.of_action(a)[order] for a in actions]).reshape(len(actions), -1).T
+    acted = np.array([moves.of_action(a)[order] for a in actions]).reshape(len(actions), len(order)).T
     before = np.concatenate([np.zeros((1, len(actions)), np.int64), np.cumsum(acted, axis=0, dtype=np.int64)])
-    found = [np.zeros((0, 3), np.int64)]
+    found, pairs = [np.zeros((0, 3), np.int64)], np.zeros(2)
     for lag in range(1, min(LAGS, len(order) - 1) + 1):
         rows = np.flatnonzero((episode[lag:] == episode[:-lag]) & (code[lag:] == code[:-lag]).all(1))
+        rows = rows[(before[rows + lag] > before[rows]).any(1)]
+        same = picture[rows + lag] == picture[rows]
+        pairs += np.bincount(same, minlength=2)
         pair, which = np.nonzero(before[rows + lag] > before[rows])
-        same = picture[rows[pair] + lag] == picture[rows[pair]]
-        found.append(np.stack([which, same, episode[rows[pair]]], axis=1))
-    which, same, _ = np.unique(np.concatenate(found), axis=0).T
+        found.append(np.stack([which, same[pair], episode[rows[pair]]], axis=1))
+    which, same, where = np.unique(np.concatenate(found), axis=0).T
     right, wrong = (np.bincount(which[same == s], minlength=len(actions)) for s in (1, 0))
-    return right, wrong
+    return right, wrong, Share.of(float(pairs[1] / pairs.sum()) if pairs.any() else float("nan"), len(np.unique(where)))
 
 
 def _undone(moves: Moves, levels: Int[np.ndarray, "T m"], steps: Int[np.ndarray, "T m"]) -> list[int]:

@@ -7,13 +7,13 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from acf.errors import AcfError
-from acf.factors.basis import Basis, choose_basis
+from acf.factors.basis import choose_basis
 from acf.factors.certificate import Certificate, Read, certify, direction_share, no_levels
 from acf.factors.levels import Levels, fit_levels
 from acf.factors.moves import Moves
 from acf.factors.regroup import Factor, regroup
 from acf.factors.share import Share
-from acf.factors.steps import WIDE, find_steps, independent
+from acf.factors.steps import WIDE, find_steps, independent, straightened
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,11 +62,13 @@ def find_factors(train: Moves, held_out: Moves, n_actions: int) -> Factors:
     steps = find_steps(train, n_actions)
     if not steps:
         return _nothing(train, "no steps were found: nothing that actions do repeats itself")
-    levels = fit_levels(choose_basis(steps, train), train)
+    basis = choose_basis(steps, train)
+    levels = fit_levels(basis, train)
     if levels.continuous:
         return _directions(train, held_out, n_actions)
     now, then = levels.read(train.z), levels.read(train.z_next)
     factors, doubts = regroup(train, now, then, levels.rings, n_actions)
+    doubts += tuple(f"action {a} does steps that are no whole number of others" for a in basis.broken)
     found = Factors(levels, factors, no_levels("not judged yet"))
     now, then = levels.read(held_out.z), levels.read(held_out.z_next)
     read = Read(
@@ -81,10 +83,12 @@ def find_factors(train: Moves, held_out: Moves, n_actions: int) -> Factors:
 def _directions(train: Moves, held_out: Moves, n_actions: int) -> Factors:
     """A world that moves continuously, or latents in which nothing repeats itself: directions are all there is."""
     steps = independent(find_steps(train, n_actions, same=WIDE))
-    vectors = np.array([step.vector for step in steps]).reshape(len(steps), train.z.shape[1])
-    weights = np.linalg.pinv(vectors)
+    if not steps:
+        return _nothing(train, "no steps were found: nothing that actions do repeats itself")
+    weights = np.linalg.pinv(straightened(steps, train))
     m = len(steps)
-    levels = Levels(weights, -np.median(train.z @ weights, axis=0), np.eye(m, dtype=np.int64), (0,) * m, True)
+    offset = -np.median(train.z @ weights, axis=0)
+    levels = Levels(weights, offset, ((),) * m, np.eye(m, dtype=np.int64), (0,) * m, continuous=True)
     _, means, counts = held_out.by_action(direction_share(held_out.change @ weights))
     along = Share.of_means(means, counts)
     why = f"moves have no levels that could be counted; {along.value:.0%} of what actions change is along one direction"
@@ -93,5 +97,5 @@ def _directions(train: Moves, held_out: Moves, n_actions: int) -> Factors:
 
 def _nothing(moves: Moves, why: str) -> Factors:
     K = moves.z.shape[1]
-    basis = Basis(np.zeros((0, K)), np.zeros((0, 0), np.int64))
-    return Factors(Levels(np.zeros((K, 0)), np.zeros(0), basis.to_steps, ()), (), no_levels(why))
+    levels = Levels(np.zeros((K, 0)), np.zeros(0), (), np.zeros((0, 0), np.int64), ())
+    return Factors(levels, (), no_levels(why))

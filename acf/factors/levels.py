@@ -1,4 +1,7 @@
-"""Whole numbers from latents: how many steps along each axis of a basis a state lies from the others."""
+"""Whole numbers from latents: how many steps along each axis of a basis a state lies from the others.
+
+Not by rounding alone: what a layout adds to a latent may be half a step. Where one level ends is where no states lie.
+"""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,16 +14,21 @@ from acf.factors.moves import Moves
 
 CONTINUOUS = 0.15  # mean distance to the next whole number: 0.25 where levels mean nothing, about 0.05 where they do
 REFITS = 3
+VALLEY, BESIDE = 0.3, 0.06  # how far from the middle between levels a bound may lie; and how near to it states count
+CANDIDATES = 41
+CROSSED = 3  # moves across a bound, below which it bounds nothing
 ROUND = 0.95  # share of an axis's own moves that must be one step, or once around, for it to be a ring
 ONCE_AROUND = 5  # moves that close it, at least
 
 
 @dataclass(frozen=True, eq=False)
 class Levels:
-    """`round(z @ weights + offset)`; in a world that moves continuously, the coordinates before rounding."""
+    """Coordinates `z @ weights + offset`, a step apart; levels are the number of bounds below them."""
 
     weights: Float[np.ndarray, "K m"]
     offset: Float[np.ndarray, " m"]
+    bounds: tuple[tuple[float, ...], ...]
+    """Of each axis, from below."""
     to_steps: Int[np.ndarray, "m m"]
     """`(levels_next - levels) @ to_steps`: how many of which step a change is."""
     rings: tuple[int, ...]
@@ -31,7 +39,10 @@ class Levels:
         return z @ self.weights + self.offset
 
     def read(self, z: Float[np.ndarray, "n K"]) -> Int[np.ndarray, "n m"]:
-        return np.round(self.coordinates(z)).astype(np.int64)
+        if not self.bounds:
+            return np.zeros((len(z), 0), np.int64)
+        columns = zip(self.bounds, self.coordinates(z).T, strict=True)
+        return np.stack([np.searchsorted(bounds, column) for bounds, column in columns], axis=1)
 
     def steps_between(self, now: Int[np.ndarray, "T m"], then: Int[np.ndarray, "T m"]) -> Int[np.ndarray, "T m"]:
         """Once around a ring but one is one step back."""
@@ -46,6 +57,7 @@ class Levels:
             "latents": len(self.weights),
             "weights": self.weights.tolist(),
             "offset": self.offset.tolist(),
+            "bounds": [list(bounds) for bounds in self.bounds],
             "to_steps": self.to_steps.tolist(),
             "rings": list(self.rings),
             "continuous": self.continuous,
@@ -56,28 +68,52 @@ class Levels:
         K, m = int(found["latents"]), len(found["offset"])
         weights = np.array(found["weights"], float).reshape(K, m)
         offset = np.array(found["offset"], float)
-        if len(found["weights"]) != K or len(found["rings"]) != m or not np.isfinite(weights).all():
-            raise ValueError(f"expected finite weights of {K} latents on {m} axes")
+        bounds = tuple(tuple(map(float, of_axis)) for of_axis in found["bounds"])
+        if len(found["weights"]) != K or {len(found["rings"]), len(bounds)} != {m}:
+            raise ValueError(f"expected weights, rings and bounds of {K} latents on {m} axes")
+        if not np.isfinite(weights).all() or any(sorted(of_axis) != list(of_axis) for of_axis in bounds):
+            raise ValueError("expected finite weights and bounds in order")
         to_steps = np.array(found["to_steps"], np.int64).reshape(m, m)
-        return Levels(weights, offset, to_steps, tuple(map(int, found["rings"])), bool(found["continuous"]))
+        rings = tuple(map(int, found["rings"]))
+        return Levels(weights, offset, bounds, to_steps, rings, bool(found["continuous"]))
 
 
 def fit_levels(basis: Basis, moves: Moves) -> Levels:
     """First along the basis, then as the linear map that comes nearest to the whole numbers it gives.
 
-    The second step finds out what layouts add to the latents, and takes it away.
+    The second step finds out what layouts add to the latents, and takes it away; the bounds bear with what is left.
     """
-    z = np.concatenate([moves.z, moves.z_next])
+    m, z = len(basis.vectors), np.concatenate([moves.z, moves.z_next])
     weights = np.linalg.pinv(basis.vectors)
-    levels = Levels(weights, -_fraction(z @ weights), basis.to_steps, (0,) * len(basis.vectors))
-    if not levels.weights.shape[1] or _error(levels.coordinates(z)) > CONTINUOUS:
+    levels = Levels(weights, -_fraction(z @ weights), ((),) * m, basis.to_steps, (0,) * m)
+    if not m or _error(levels.coordinates(z)) > CONTINUOUS:
         return replace(levels, continuous=True)
     rows = np.concatenate([z, np.ones((len(z), 1))], axis=1)
     for _ in range(REFITS):
-        fitted = np.linalg.lstsq(rows, levels.read(z).astype(float), rcond=None)[0]
+        fitted = np.linalg.lstsq(rows, np.round(levels.coordinates(z)), rcond=None)[0]
         levels = replace(levels, weights=fitted[:-1], offset=fitted[-1])
-    levels = replace(levels, offset=levels.offset - levels.read(z).min(0))
+    now, then = levels.coordinates(moves.z), levels.coordinates(moves.z_next)
+    levels = replace(levels, bounds=tuple(_bounds(a, b) for a, b in zip(now.T, then.T, strict=True)))
     return replace(levels, rings=_rings(moves, levels.read(moves.z), levels.read(moves.z_next), basis.to_steps))
+
+
+def _bounds(now: Float[np.ndarray, " T"], then: Float[np.ndarray, " T"]) -> tuple[float, ...]:
+    """Between every two whole numbers where the fewest states lie, and farthest from them; none that moves don't cross.
+
+    The search keeps to the middle: levels stay a step apart.
+    """
+    values = np.sort(np.concatenate([now, then]))
+    low, high = np.minimum(now, then), np.maximum(now, then)
+    out = []
+    for level in range(int(np.round(values[0])), int(np.round(values[-1]))):
+        at = level + 0.5 + np.linspace(-VALLEY, VALLEY, CANDIDATES)
+        beside = np.searchsorted(values, at + BESIDE) - np.searchsorted(values, at - BESIDE)
+        after = np.searchsorted(values, at).clip(1, len(values) - 1)
+        gap = np.minimum(np.abs(at - values[after - 1]), np.abs(values[after] - at))
+        best = float(at[np.lexsort((-gap, beside))[0]])
+        if ((low < best) & (best <= high)).sum() >= CROSSED:
+            out.append(best)
+    return tuple(out)
 
 
 def _rings(

@@ -18,6 +18,7 @@ WIDE = 0.8  # the same for worlds that move continuously; two steps at a right a
 RARE = 0.02  # of an action's changes: steps rarer than this are noise ...
 FEWEST = 4  # ... and so are steps seen less often
 LOUD = 1.5  # a step is this much longer than changes that are it usually stray from it: else it is noise
+NEAREST = 0.8  # cosine: changes nearer to a direction than this are along it
 OWN = 0.25  # of its length: a step that comes nearer to the span of others is no direction of its own
 
 
@@ -74,6 +75,23 @@ def independent(steps: list[Step]) -> list[Step]:
         if np.linalg.norm(rest) > OWN * np.linalg.norm(step.vector):
             chosen.append(step)
     return chosen
+
+
+def straightened(steps: list[Step], moves: Moves, times: int = 3) -> Float[np.ndarray, "m K"]:
+    """Directions of a world with noise in every move: medians of all changes along them, not of one cluster's."""
+    vectors = np.array([step.vector for step in steps])
+    change = moves.change[moves.changed]
+    length = np.linalg.norm(change, axis=1)
+    for _ in range(times):
+        own = np.linalg.norm(vectors, axis=1)
+        cosine = (change @ vectors.T) / np.maximum(length[:, None] * own, 1e-12)
+        best = np.abs(cosine).argmax(1)
+        near = np.abs(cosine).max(1, initial=0) > NEAREST
+        for n in range(len(vectors)):
+            rows = near & (best == n) & (length > own[n] / 2)
+            if rows.sum() >= FEWEST:
+                vectors[n] = np.median(change[rows] * np.sign(cosine[rows, n])[:, None], axis=0)
+    return vectors
 
 
 def _in_span(vector: Float[np.ndarray, " K"], steps: list[Step]) -> Float[np.ndarray, " K"]:

@@ -4,7 +4,7 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, UInt8
 
 import acf
 from acf.domains.lamp import Lamp
@@ -32,10 +32,19 @@ class World(NamedTuple):
         return [self.factors[:, self.names.index(name)] for name in names]
 
 
+def collected(name: str, transitions: int) -> acf.Transitions:
+    domain = Lamp(flip=0.0) if name == "still_lamp" else acf.make(name)
+    return acf.collect(domain, transitions, horizon=30, start=STARTS.get(name, "balanced"))
+
+
+def pictures(name: str, transitions: int) -> UInt8[np.ndarray, "M H W C"]:
+    """Not kept: they are large."""
+    return np.asarray(collected(name, transitions).frames)
+
+
 @cache
 def world(name: str, transitions: int = 30_000) -> World:
-    domain = Lamp(flip=0.0) if name == "still_lamp" else acf.make(name)
-    data = acf.collect(domain, transitions, horizon=30, start=STARTS.get(name, "balanced"))
+    data = collected(name, transitions)
     controllable = np.flatnonzero(data.controllable)
     pixels = data.frames.reshape(len(data.frames), -1).astype(np.int64)
     mixed = pixels @ np.random.default_rng(0).integers(1, 2**40, pixels.shape[1])

@@ -206,7 +206,7 @@ class TestTaxi:
 
     def test_inside_folded_into_the_passenger(self):
         tx, ty, px, py, inside = self.true()
-        not_certified("taxi", [tx, ty, px + 5 * inside, py], "one step")
+        not_certified("taxi", [tx, ty, px + 5 * inside, py], "whole number")
 
 
 class TestLamp:

@@ -19,7 +19,7 @@ def walk(
     horizon: int = 30,
     seed: int = 0,
 ) -> World:
-    """Random walks from random starts. An action of -1 is none: it never is taken."""
+    """Random walks from random starts."""
     rng = np.random.default_rng(seed)
     states, actions = [], rng.integers(0, n_actions, (episodes, horizon))
     for episode in range(episodes):
