@@ -94,7 +94,7 @@ def still_distance(of_noop: Float[np.ndarray, " n"]) -> float:
     """
     if not len(of_noop) or np.median(of_noop) <= _EQUAL:
         return _EQUAL
-    return 1.05 * float(np.quantile(of_noop, 0.99))
+    return 1.2 * float(np.quantile(of_noop, 0.99))
 
 
 def _runs(values: Int[np.ndarray, " T"]) -> tuple[Int[np.ndarray, " C"], Int[np.ndarray, " C"]]:

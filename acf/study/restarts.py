@@ -25,6 +25,10 @@ MOST = 16
 TOGETHER = 8  # seeds that a GPU trains at a time; a CPU takes one after the other
 
 
+def at_a_time() -> int:
+    return TOGETHER if jax.default_backend() == "gpu" else 1
+
+
 class Try(NamedTuple):
     """A member of one of the populations."""
 
@@ -71,7 +75,7 @@ def train_until_certified(
 def _tries(
     data: Path, run: RunDir, keep: int, most: int, first: int, say: Callable[[str], None], options: dict[str, Any]
 ) -> Iterator[Try]:
-    together = TOGETHER if jax.default_backend() == "gpu" else 1
+    together = at_a_time()
     certified, continuous, samples = 0, 0, None
     for begin in range(0, most, together):
         seeds = range(first + begin, first + min(begin + together, most))
@@ -82,7 +86,7 @@ def _tries(
             say(_verdict(tried, certified, keep))
             yield tried
             continuous += tried.certificate.kind == "directions"
-        if certified >= keep or continuous >= min(2 * together, most):
+        if certified >= keep or continuous == begin + together >= 3:
             return
 
 

@@ -150,6 +150,8 @@ def get_preset(name: str, method: str, domain: str | None) -> Preset:
 
 def presets_of(method: str) -> tuple[str, ...]:
     """Those with a name."""
+    if method == "lattice":
+        return tuple(LATTICE)
     return tuple(name for name in PRESETS if method == "acf" or name not in _ACF_ONLY)
 
 

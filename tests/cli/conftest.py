@@ -5,7 +5,7 @@ import pytest
 import acf
 from acf.training import presets
 
-TINY = {"transitions": 600, "depth": 2, "hidden": 8, "epochs": 2, "batch_size": 32}
+TINY = {"transitions": 600, "encoder": "places", "depth": 2, "hidden": 8, "epochs": 2, "batch_size": 32}
 
 collect_ignore = ["conftest.py"]  # of no use to doctest, which would find its name taken by the other folders' ones
 

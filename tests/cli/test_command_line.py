@@ -89,11 +89,11 @@ def test_error_is_one_line():
         (["report"], "expected at least one run directory: acf report RUN..."),
         (["report", "nowhere"], "nowhere is not a run directory: it has no config.json"),
         (["report", "a", "a"], "expected different runs, got one twice: a, a"),
-        (["run", "lamp", "--preset", "huge"], "unknown preset 'huge': expected one of quick, paper, sparse"),
+        (["run", "lamp", "--preset", "huge"], "unknown preset 'huge': expected one of quick, full, paper, sparse"),
         (["run", "lamp", "--method", "magic"], "unknown method 'magic': expected one of acf"),
         (["run", "lamp", "--seeds", "0"], "expected at least one seed"),
         (["run", "lamp", "--epochs", "0"], "expected epochs >= 1"),
-        (["run", "lamp", "--hparams", "speed", "1"], "acf has no hyperparameter speed: expected some of lr, "),
+        (["run", "lamp", "--hparams", "speed", "1"], "lattice has no hyperparameter speed: expected some of lr, "),
     ],
 )
 def test_errors(command, tmp_path, args, message):

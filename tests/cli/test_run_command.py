@@ -17,7 +17,7 @@ from acf.training.view import View
 
 pytestmark = pytest.mark.usefixtures("small")
 
-ARGS = ("run", "lamp", "--preset", "quick", "--epochs", "2")
+ARGS = ("run", "lamp", "--method", "acf", "--preset", "quick", "--epochs", "2")
 FILES = {".lock", "config.json", "metrics.jsonl", "tensorboard", "members", "data", "state", "scores.json"}
 FILES |= {"report.html", "report-figures"}
 

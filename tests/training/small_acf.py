@@ -13,7 +13,7 @@ from acf.methods import METHODS
 from acf.methods.base import Method
 from acf.training import presets
 
-TINY = {"transitions": 600, "depth": 2, "hidden": 8, "epochs": 2, "batch_size": 32}
+TINY = {"transitions": 600, "encoder": "places", "depth": 2, "hidden": 8, "epochs": 2, "batch_size": 32}
 
 
 @jax.tree_util.register_dataclass
