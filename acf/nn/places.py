@@ -74,19 +74,17 @@ class PlacesEncoder(nnx.Module):
         return Seen(self.add_up(moments), moments, (each * where[:, :, None]).sum(2))
 
     def features(self, frames: UInt8[Array, "N H W C"]) -> tuple[Float[Array, "N P F"], Float[Array, "P 3"]]:
-        """f at every place, less that of the mean picture; and the weights of the three sums: 1, x and y."""
+        """f at every place, less what the mean picture has there; and the weights of the three sums: 1, x and y."""
         x, mean = patches(frames, self.stride), patches(jax.lax.stop_gradient(self.mean[...])[None], self.stride)
-        N, h, w, _ = x.shape
-        rows = ((x.astype(self.dtype) - mean.astype(self.dtype)) / SCALE).reshape(N * h * w, -1)
-        features = self._see(rows) - self._see(jnp.zeros_like(rows[:1]))
-        return features.reshape(N, h * w, -1), places(h, w)
+        return self._see(x) - self._see(mean), places(*x.shape[1:3])
 
     def _moments(self, features: Float[Array, "N P F"], where: Float[Array, "P 3"]) -> Float[Array, "N F3"]:
         sums = jnp.einsum("npf,pm->nmf", features, where.astype(self.dtype), preferred_element_type=jnp.float32)
         return sums.reshape(len(features), -1)
 
-    def _see(self, rows: Float[Array, "R p"]) -> Float[Array, "R F"]:
-        return jax.nn.silu(self.look(rows))
+    def _see(self, x: Num[Array, "N h w p"]) -> Float[Array, "N P F"]:
+        rows = x.reshape(-1, x.shape[-1]).astype(self.dtype) / SCALE
+        return jax.nn.silu(self.look(rows)).reshape(len(x), -1, self.look.layers[-1].out_features)
 
 
 def places(h: int, w: int) -> Float[Array, "P 3"]:

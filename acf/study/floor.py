@@ -4,10 +4,12 @@ Counted a member, with everything that could be kept in registers kept there. No
 from it says how much is left to gain.
 """
 
+import math
 from itertools import pairwise
 from typing import NamedTuple
 
 from acf.methods.base import Spec
+from acf.nn.places import PLACES
 from acf.nn.residual import MIN_RESOLUTION
 
 
@@ -35,14 +37,25 @@ class Floor(NamedTuple):
 
 
 def floor(spec: Spec, batch_size: int, parameters: int, rates: Rates) -> Floor:
+    encoder = _places if spec.encoder == "places" else _residual
     return Floor(
-        encoder=_encoder(spec, 2 * batch_size, rates),
+        encoder=encoder(spec, 2 * batch_size, rates),
         energies=_energies(spec, batch_size, rates),
         optimiser=7 * 4 * parameters / rates.bytes,  # read gradient, parameters and two moments, write the last three
     )
 
 
-def _encoder(spec: Spec, frames: int, rates: Rates) -> float:
+def _places(spec: Spec, frames: int, rates: Rates) -> float:
+    """Three layers at every place, of which the first needs no gradient of what it sees, and three sums."""
+    h, w, c = spec.frame_shape
+    stride = max(1, round(math.sqrt(h * w / PLACES)))
+    rows, seen, width = frames * -(-h // stride) * -(-w // stride), (2 * stride) ** 2 * c, spec.hidden // 2
+    flops = 2 * rows * width * (2 * seen + 3 * 2 * width + 3 * 3)
+    moved = frames * h * w * c + rows * (seen + 2 * width * 5 * 3)
+    return max(flops / rates.matrix, moved / rates.bytes)
+
+
+def _residual(spec: Spec, frames: int, rates: Rates) -> float:
     """Forward and backward; backward is twice the products, except for frames, which need no gradient."""
     h, w, c = spec.frame_shape
     i, o, flops, moved = c + 2, spec.depth, 0, frames * h * w * c

@@ -12,6 +12,7 @@ from typing import Any
 from acf.domains import make
 from acf.errors import AcfError
 from acf.files import write_atomic
+from acf.methods import get
 from acf.metrics.scores import mean_std
 from acf.study.evaluate import FORMAT as SCORES_FORMAT
 from acf.study.evaluate import evaluate_run, read_scores
@@ -196,16 +197,17 @@ def _check_sizes(study: Study, config: Config, domain: str, where: str) -> None:
     expected = {
         "batch_size": size.batch_size,
         "epochs": size.epochs,
+        "encoder": size.encoder,
         "depth": size.depth,
         "hidden": size.hidden,
-        "latents": len(make(domain).factor_names),
+        "latents": get(config.method).latents or len(make(domain).factor_names),
         **{f"data.{name}": value for name, value in json.loads(json.dumps(source)).items()},  # tuples are lists there
     }
     spec = config.spec
     found = {
         "batch_size": config.batch_size,
         "epochs": config.epochs,
-        **{name: getattr(spec, name) for name in ("depth", "hidden", "latents")},
+        **{name: getattr(spec, name) for name in ("encoder", "depth", "hidden", "latents")},
         **{f"data.{name}": value for name, value in config.data["source"].items()},
     }
     if differing := _differences(found, expected):

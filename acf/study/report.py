@@ -169,7 +169,7 @@ def _settings(held_out: HeldOut) -> dict[str, Any]:
         "epochs": config.epochs,
         "batch size": config.batch_size,
         **_presets(config),
-        "network": {"depth": config.spec.depth, "hidden": config.spec.hidden, "latents": config.spec.latents},
+        "network": {name: getattr(config.spec, name) for name in ("encoder", "depth", "hidden", "latents")},
         "hyperparameters": [member.hparams for member in config.members]
         if len({json.dumps(member.hparams) for member in config.members}) > 1
         else config.members[0].hparams,
