@@ -101,6 +101,25 @@ class TestRings:
         refused(compass(5), [x, np.array([0, 2, 1, 4, 3])[heading]])
 
 
+class TestChains:
+    """A chain is no ring, though in a wrong order it may look like one that never is closed."""
+
+    @pytest.mark.parametrize("order", [[1, 0, 2], [2, 3, 0, 1], [3, 4, 0, 1, 2]])
+    def test_out_of_order(self, order):
+        world = walk(lambda s, a: (clipped(s[0], 2 * a - 1, len(order)),), [(n,) for n in range(len(order))], 2)
+        refused(world, [np.array(order)[world.factors[:, 0]]])
+
+    @pytest.mark.parametrize("levels", [3, 4, 5])
+    def test_that_starts_again(self, levels):
+        """One action up, and another from the top to the bottom: no ring, for not the same actions move it."""
+        world = walk(
+            lambda s, a: (clipped(s[0], 1, levels),) if a == 0 else (0 if s[0] == levels - 1 else s[0],),
+            [(n,) for n in range(levels)],
+            2,
+        )
+        refused(world, world.factors)
+
+
 class TestTrees:
     """Where nothing forms a square, each move can have an axis of its own: random codes are whole-numbered there."""
 
