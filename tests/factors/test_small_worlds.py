@@ -146,6 +146,23 @@ class TestTrees:
         certified_exact(world, table[world.factors[:, 0]], constant=0.0, noise=0.01)
 
 
+class TestOneWay:
+    def world(self):
+        """Two counters that only fall: no episode sees two states of the same sum."""
+
+        def rule(state, action):
+            x, y = state
+            return (max(x - 1, 0), y) if action == 0 else (x, max(y - 1, 0))
+
+        return walk(rule, [(x, y) for x in range(4) for y in range(4)], 2)
+
+    def test_sum_of_both(self):
+        refused(self.world(), [self.world().factors.sum(1)], "one way")
+
+    def test_both(self):
+        certified_exact(self.world(), self.world().factors)
+
+
 class TestOwnership:
     def test_phases_of_one_action_are_one_factor(self):
         """Nothing but which action does it tells a key from a door."""
