@@ -18,7 +18,7 @@ VALLEY, BESIDE = 0.3, 0.06  # how far from the middle between levels a bound may
 CANDIDATES = 41
 CROSSED = 3  # moves across a bound, below which it bounds nothing
 ROUND = 0.95  # share of an axis's own moves that must be one step, or once around, for it to be a ring
-ONCE_AROUND = 5  # moves that close it, at least
+PASSED = 5  # moves between each two of its levels, at least
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +121,8 @@ def _rings(
 ) -> tuple[int, ...]:
     """An axis is a ring where its own moves are one step, or lead from one end to the other by the same actions.
 
-    Without that a heading of four levels would seem to jump by three at every fourth turn.
+    All its levels must be passed, or it is a chain that begins elsewhere, in a wrong order. Without rings a heading of
+    four levels would seem to jump by three at every fourth turn.
     """
     change, out = then - now, []
     for axis in range(now.shape[1]):
@@ -131,7 +132,9 @@ def _rings(
         plain = not np.delete(to_steps[axis], axis).any() and not np.delete(to_steps[:, axis], axis).any()
         movers = moves.action[alone]
         by_both = np.isin(movers[around], np.unique(movers[one])).mean() if around.any() else 0.0
-        closed = levels > 2 and around.sum() >= ONCE_AROUND and (around | one).mean() >= ROUND and by_both >= ROUND
+        lower = np.minimum(now[alone, axis], then[alone, axis])[one]
+        passed = np.append(np.bincount(lower, minlength=levels - 1), around.sum())
+        closed = levels > 2 and passed.min() >= PASSED and (around | one).mean() >= ROUND and by_both >= ROUND
         out.append(levels if closed and plain else 0)
     return tuple(out)
 

@@ -17,6 +17,8 @@ from acf.factors.moves import Moves
 
 ALIKE = 0.3  # overlap of the actions that cross two neighbouring levels, from which on they are of one factor
 SHARED = 0.5  # of the actions of axes that may be one factor
+OFTEN = 0.1  # share of the crossings of a level, by rate, of an action that is not there by a misreading
+BACK = 0.02  # share of crossings the other way up to which a level is passed one way only
 FEW = 3  # crossings of a level, visits of a value, below which it says nothing
 MOST_AXES = 4  # of one factor, where an action moves several; alone it may have any number
 
@@ -86,6 +88,8 @@ def regroup(
     for axis, levels in enumerate(rings):
         cut, even = _cut(moves, now[:, axis], then[:, axis], axis, levels, n_actions)
         pieces += cut
+        if _one_way_by_many(moves, now[:, axis], then[:, axis], n_actions):
+            doubts.append(f"axis {axis} goes one way only, moved by several actions: it may be several factors")
         if levels and not even:
             doubts.append(f"axis {axis} is a ring that different actions move at different places")
     values = [(piece.read(now), piece.read(then)) for piece in pieces]
@@ -129,6 +133,23 @@ def _cut(
     if ring:
         return [Piece(axis, 0, ring - 1)], len(runs) == 1
     return [Piece(axis, run[0], run[-1] + 1) for _, run in runs], True
+
+
+def _one_way_by_many(moves: Moves, now: Int[np.ndarray, " T"], then: Int[np.ndarray, " T"], n_actions: int) -> bool:
+    """Whether several actions cross a level the same way and none ever comes back.
+
+    Then no episode shows what would tell them apart: two factors that only fall, added up, fall by one at every move.
+    """
+    lower = np.minimum(now, then)
+    for level in np.unique(lower[np.abs(then - now) == 1]):
+        crossed = (lower == level) & (np.abs(then - now) == 1) & moves.changed
+        up = int((then[crossed] > level).sum())
+        if min(up, crossed.sum() - up) <= BACK * crossed.sum():
+            by = _share(_rates(moves, crossed, n_actions))
+            times = np.bincount(moves.action[crossed], minlength=n_actions)
+            if ((by > OFTEN) & (times >= FEW)).sum() > 1:
+                return True
+    return False
 
 
 def _candidates(rates: list[Float[np.ndarray, " A"]]) -> list[frozenset[int]]:

@@ -101,6 +101,25 @@ class TestRings:
         refused(compass(5), [x, np.array([0, 2, 1, 4, 3])[heading]])
 
 
+class TestChains:
+    """A chain is no ring, though in a wrong order it may look like one that never is closed."""
+
+    @pytest.mark.parametrize("order", [[1, 0, 2], [2, 3, 0, 1], [3, 4, 0, 1, 2]])
+    def test_out_of_order(self, order):
+        world = walk(lambda s, a: (clipped(s[0], 2 * a - 1, len(order)),), [(n,) for n in range(len(order))], 2)
+        refused(world, [np.array(order)[world.factors[:, 0]]])
+
+    @pytest.mark.parametrize("levels", [3, 4, 5])
+    def test_that_starts_again(self, levels):
+        """One action up, and another from the top to the bottom: no ring, for not the same actions move it."""
+        world = walk(
+            lambda s, a: (clipped(s[0], 1, levels),) if a == 0 else (0 if s[0] == levels - 1 else s[0],),
+            [(n,) for n in range(levels)],
+            2,
+        )
+        refused(world, world.factors)
+
+
 class TestTrees:
     """Where nothing forms a square, each move can have an axis of its own: random codes are whole-numbered there."""
 
@@ -125,6 +144,23 @@ class TestTrees:
         world = walk(lambda s, a: (clipped(s[0], 2 * a - 1, 6),), [(n,) for n in range(6)], 2)
         table = np.random.default_rng(0).normal(size=(6, 12))
         certified_exact(world, table[world.factors[:, 0]], constant=0.0, noise=0.01)
+
+
+class TestOneWay:
+    def world(self):
+        """Two counters that only fall: no episode sees two states of the same sum."""
+
+        def rule(state, action):
+            x, y = state
+            return (max(x - 1, 0), y) if action == 0 else (x, max(y - 1, 0))
+
+        return walk(rule, [(x, y) for x in range(4) for y in range(4)], 2)
+
+    def test_sum_of_both(self):
+        refused(self.world(), [self.world().factors.sum(1)], "one way")
+
+    def test_both(self):
+        certified_exact(self.world(), self.world().factors)
 
 
 class TestOwnership:

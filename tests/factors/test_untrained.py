@@ -18,14 +18,14 @@ def encode(graph, state, frames):
     return nnx.merge(graph, state).seen(frames).z
 
 
-@pytest.mark.parametrize("name", ["taxi", "fourrooms", "doorkey"])
+@pytest.mark.parametrize("name", ["taxi", "doorkey"])
 @pytest.mark.parametrize("bounded", [True, False])
 def test_untrained_network(name, bounded):
     one = world(name, TRANSITIONS)
     net = PlacesEncoder((32, 32, 3), 12, width=16, bounded=False, rngs=nnx.Rngs(0))
     graph, state = nnx.split(net)
     frames = pictures(name, TRANSITIONS)
-    z = np.concatenate([np.asarray(encode(graph, state, block)) for block in np.split(frames, 8)]).astype(float)
+    z = np.concatenate([np.asarray(encode(graph, state, block)) for block in np.split(frames, 4)]).astype(float)
     assert not found_in(one, np.tanh(z) if bounded else z).certificate.certified
 
 
