@@ -60,7 +60,10 @@ class Run:
         from acf.training.presets import default_method, default_preset
         from acf.training.train import check_place, disk_trouble
 
-        name, seeds = self.preset or default_preset(), range(self.seed, self.seed + (self.seeds or 1))
+        name, seeds = (
+            self.preset or default_preset(),
+            range(self.seed, self.seed + (1 if self.seeds is None else self.seeds)),
+        )
         domain = make(self.domain)  # what is wrong is found before anything is written
         method = self.method or default_method(domain.continuous, self.preset)
         preset, _ = make_settings(method, name, domain.name, seeds, self.hparams, self.epochs)

@@ -90,7 +90,7 @@ def test_error_is_one_line():
         (["report", "nowhere"], "nowhere is not a run directory: it has no config.json"),
         (["report", "a", "a"], "expected different runs, got one twice: a, a"),
         (["run", "lamp", "--preset", "huge"], "unknown preset 'huge': expected one of quick, full, paper, sparse"),
-        (["run", "lamp", "--method", "magic"], "unknown method 'magic': expected one of acf"),
+        (["run", "lamp", "--method", "magic"], "unknown method 'magic': expected one of lattice, acf"),
         (["run", "lamp", "--seeds", "0"], "expected at least one seed"),
         (["run", "lamp", "--epochs", "0"], "expected epochs >= 1"),
         (["run", "lamp", "--hparams", "speed", "1"], "lattice has no hyperparameter speed: expected some of lr, "),

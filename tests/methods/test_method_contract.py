@@ -52,7 +52,7 @@ def loss(compiled, params):
 
 
 def test_unknown_method():
-    with pytest.raises(AcfError, match=r"unknown method 'nope': expected one of acf"):
+    with pytest.raises(AcfError, match=r"unknown method 'nope': expected one of lattice, acf"):
         get("nope")
 
 
