@@ -164,7 +164,7 @@ def test_shipped_ones_keep_their_names():
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("magic", "unknown method 'magic': expected one of acf, .*, or MODULE:NAME"),
+        ("magic", "unknown method 'magic': expected one of lattice, .*, or MODULE:NAME"),
         ("a b:METHOD", "unknown method 'a b:METHOD'"),
         ("mymethod:", "unknown method 'mymethod:'"),
         ("nowhere.at.all:METHOD", "there is no module 'nowhere.at.all'"),

@@ -72,7 +72,7 @@ def test_hyperparameters_are_whole():
         ('"lamp"', '"lamp", "lamp"', "domains: a name stands there twice"),
         ('["lamp"]', "[]", "domains: expected a list of names, found []"),
         ('["lamp"]', '"lamp"', "expected a list for domains, found 'lamp'"),
-        ("acf =", "magic =", "unknown method 'magic': expected one of acf"),
+        ("acf =", "magic =", "unknown method 'magic': expected one of lattice, acf"),
         ('acf = ["quick"]', 'gcl = ["sparse"]', "preset 'sparse' changes a term that only acf has"),
         ('acf = ["quick"]', 'acf = ["fast"]', "unknown preset 'fast': expected one of quick"),
         ('acf = ["quick"]', "acf = 3", "presets of acf: expected a list of names, found 3"),

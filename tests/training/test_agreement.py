@@ -96,7 +96,7 @@ def test_other_data_in_memory(train, lamp):
 
 
 UNKNOWN = [
-    ({"method": "magic"}, "unknown method 'magic': expected one of acf, "),
+    ({"method": "magic"}, "unknown method 'magic': expected one of lattice, acf, "),
     ({"preset": "huge"}, "unknown preset 'huge': expected one of quick, paper, sparse"),
     ({"hparams": {"speed": 1.0}}, "toy has no hyperparameter speed: expected some of lr, noise, fwd, nan_from"),
     ({"hparams": {"lr": float("nan")}}, "hyperparameter lr: expected a finite number, got nan"),
