@@ -22,7 +22,6 @@ CONTEXT = 2  # latents for what an episode keeps
 GAIN = 4.0  # of the networks against a unit of the latents: a step is about 3
 SHARP = 20.0  # of the context: contexts half a unit apart are told apart as surely as states 3 apart
 NEAR = 0.08  # squared distance of contexts that are hard to tell apart
-UNIT = 3.0  # that a price of about 0.05 a step settles at by itself
 FARTHEST = 40.0  # latents may lie this far from 0 for nothing
 
 
@@ -44,8 +43,6 @@ class HParams:
     """Price of a step, each action counting alike however often it moves anything."""
     owner: float = 0.4
     """Worth of knowing the action from the latents that moved: else a key and a door may share one."""
-    unit: float = 0.0
-    """Price of changes that are neither nothing nor one unit, late in training."""
     attention: float = 1e-3
     """Price of a latent's looking at a place."""
     far: float = 1.0
@@ -116,7 +113,7 @@ class Lattice(nnx.Module):
 
 def loss(model: Lattice, batch: Batch, key: PRNGKeyArray, hparams: HParams) -> tuple[Float[Array, ""], Terms]:
     terms = losses(model, batch)
-    ramps = {"steps": (0.05, 0.3), "owner": (0.05, 0.3), "unit": (0.4, 0.8)}
+    ramps = {"steps": (0.05, 0.3), "owner": (0.05, 0.3)}
     total = sum(
         getattr(hparams, name) * ramp(batch.progress, *ramps.get(name, (-1, 0))) * term for name, term in terms.items()
     )
@@ -136,14 +133,12 @@ def losses(model: Lattice, batch: Batch) -> Terms:
     other = jnp.roll(by_episode(u), 1, axis=1).reshape(u.shape)
     reached = model.reached(z, stop_gradient(other))
     predicted = (reached * one_hot[..., None]).sum(1)
-    sizes = length(moves.change)
     return {
         "episode": episode_loss(predicted, z, z_next, pictures, batch.known.still, class_weights(one_hot, changed)),
         "batch": batch_loss(predicted, z_next, other, u_next, as_rows(batch.x_next), batch.known.still),
         "context": context_loss(by_episode(u)[:, 0], by_episode(u_next)[:, -1]),
         "inverse": inverse_loss(reached, z_next, one_hot, changed),
-        "steps": moves.mean(sizes.sum(1)),
-        "unit": moves.mean(off_unit(moves.change).sum(1)),
+        "steps": moves.mean(length(moves.change).sum(1)),
         "owner": owner_loss(moves),
         "attention": length(seen.shares).sum((1, 2)).mean(),
         "far": (jax.nn.relu(jnp.abs(seen.z) - FARTHEST) ** 2).mean(),
@@ -217,12 +212,6 @@ def own_is_right(logits: Float[Array, "*E N M"], differs: Bool[Array, "*E N M"])
     own = jnp.eye(*logits.shape[-2:], dtype=bool)
     logits = jnp.where(own | differs, logits, -1e9)
     return jax.nn.logsumexp(logits, axis=-1) - jnp.where(own, logits, 0).sum(-1)
-
-
-def off_unit(change: Float[Array, "*n"]) -> Float[Array, "*n"]:
-    """How far a change is from nothing or from a unit, forth or back, whichever is nearer."""
-    size = jnp.abs(change)
-    return length(jnp.minimum(size, jnp.abs(size - UNIT)))
 
 
 def class_weights(one_hot: Float[Array, "N A"], changed: Bool[Array, " N"]) -> Float[Array, " N"]:

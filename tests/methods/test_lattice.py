@@ -25,7 +25,6 @@ from acf.methods.lattice import (
     inverse_loss,
     length,
     loss,
-    off_unit,
     own_is_right,
     owner_loss,
     squared_distances,
@@ -132,11 +131,6 @@ def test_each_action_counts_alike_and_what_stands_still_not_at_all():
     one = moves(change, [0, 0, 0, 1, 2], n_actions=4)
     assert float(one.mean(jnp.abs(one.change).sum(1))) == pytest.approx(2.0)
     assert float(moves([[0.0]], [0]).mean(jnp.ones(1))) == 0
-
-
-def test_off_unit_is_the_distance_to_nothing_or_a_unit():
-    found = off_unit(jnp.asarray([0.0, 1.0, 2.0, -3.0, 3.5, -0.5]))
-    np.testing.assert_allclose(found, [0, 1, 1, 0, 0.5, 0.5], atol=0.02)
 
 
 # --- who moves what
@@ -291,19 +285,19 @@ def test_the_gate_cannot_undo_an_effect(model):
 
 
 def test_the_terms_are_the_weights(model):
-    total, terms = loss(model, batch(), jax.random.key(0), HParams(unit=0.1))
+    total, terms = loss(model, batch(), jax.random.key(0), HParams())
     assert set(terms) == {field.name for field in dataclasses.fields(HParams)} - {"lr"}
-    weights = dataclasses.asdict(HParams(unit=0.1))
+    weights = dataclasses.asdict(HParams())
     assert float(total) == pytest.approx(sum(weights[name] * float(term) for name, term in terms.items()), rel=1e-5)
     assert all(np.isfinite(term) for term in terms.values())
 
 
 def test_prices_are_ramped_in(model):
-    early, terms = loss(model, batch(progress=0.0), jax.random.key(0), HParams(unit=0.1))
-    free, _ = loss(model, batch(progress=0.0), jax.random.key(0), HParams(steps=0.0, owner=0.0, unit=0.0))
-    late, _ = loss(model, batch(progress=1.0), jax.random.key(0), HParams(unit=0.1))
+    early, terms = loss(model, batch(progress=0.0), jax.random.key(0), HParams())
+    free, _ = loss(model, batch(progress=0.0), jax.random.key(0), HParams(steps=0.0, owner=0.0))
+    late, _ = loss(model, batch(progress=1.0), jax.random.key(0), HParams())
     assert float(early) == pytest.approx(float(free))
-    prices = 0.05 * terms["steps"] + 0.4 * terms["owner"] + 0.1 * terms["unit"]
+    prices = 0.05 * terms["steps"] + 0.4 * terms["owner"]
     assert float(late - early) == pytest.approx(float(prices), rel=1e-4)
 
 
