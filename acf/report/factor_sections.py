@@ -6,12 +6,12 @@ from typing import Any
 from acf.report.html import escape, table
 from acf.report.look import PARTLY, Look
 
-SHARES = {  # what each is a share of, and its best value
-    "one_step": ("changes of the picture that are one step of one number", 1),
-    "no_step": ("changes of the picture that are no step", 0),
-    "injective": ("different pictures of one episode that have different numbers", 1),
-    "still": ("pictures that stay as they are and keep their numbers", 1),
-    "along": ("of what each action changes, how much is along one direction", 1),
+SHARES = {  # its name here, its best value, what it is a share of
+    "one_step": ("one step", 1, "of the changes of the picture: one number changes, by one"),
+    "no_step": ("no step", 0, "of the changes of the picture: no number changes"),
+    "injective": ("told apart", 1, "of pairs of different pictures of one episode: their numbers differ"),
+    "still": ("still", 1, "of pictures that stay as they are: they keep their numbers"),
+    "along": ("along", 1, "of what each action changes in the latents: along one direction"),
 }
 CODE_SCORES = {
     "diag": "diag",
@@ -133,11 +133,12 @@ def _true_name(look: Look, member: dict[str, Any], k: int) -> str:
 
 def _shares(found: dict[str, Any]) -> str:
     rows = []
-    for name, (meaning, best) in SHARES.items():
+    for name, (short, best, meaning) in SHARES.items():
         if found.get(name) is not None:  # where there are no levels nothing but `along` is known
             low, high = found["intervals"][name]
-            rows.append((meaning, _percent(found[name]), f"{_percent(low)} to {_percent(high)}", f"{best:.0%}"))
-    return table(("counted for the certificate", "share", "95 % interval", "best"), rows) if rows else ""
+            ends = f"{_percent(low)} to {_percent(high)}"
+            rows.append((short, _percent(found[name]), ends, f"{best:.0%}", f"<small>{meaning}</small>"))
+    return table(("counted", "share", "95 % interval", "best", ""), rows) if rows else ""
 
 
 def _exact(look: Look, member: dict[str, Any]) -> str:
