@@ -62,6 +62,8 @@ class Look(Scored):
     """By member; None for a method without energies."""
     graphs: tuple[Graphs, ...] | None
     """By member; None for a method that learns none."""
+    for_factors: bool
+    """Whether the method's latents are made for factors that can be certified: these then come first."""
 
 
 def matched_latent(code: dict[str, Any], factor: int) -> int | None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 
 from acf import __version__
-from acf.report import action_sections, latent_sections, score_sections
+from acf.report import action_sections, factor_sections, latent_sections, score_sections
 from acf.report.drawing import Drawing
 from acf.report.graphs import graph, graphs
 from acf.report.groups import Group, group
@@ -106,16 +106,19 @@ def _comparison(looks: Sequence[Look], groups: list[Group], comparison: list[Dra
 
 
 def _run(look: Look, drawings: dict[str, Drawing], number: int, *, alone: bool) -> str:
+    found = factor_sections.factors_found(look)
     parts = [
         "" if alone else f"<h2>{escape(look.what)} <small>{escape(look.name)}</small></h2>",
         score_sections.summary(look),
         _chooser(look, number),
+        found if look.for_factors else "",
         latent_sections.traversals(look),
         score_sections.r2_matrices(look),
         score_sections.scatters(look, drawings),
         score_sections.per_factor(look, drawings),
         action_sections.actions(look),
         graphs(look, drawings),
+        "" if look.for_factors else found,
         score_sections.all_scores(look),
         f"<h3>Training</h3>{svg_figure(drawings['training-curves'], 'Each term of the loss over training')}",
         latent_sections.settings(look),

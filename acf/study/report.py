@@ -10,6 +10,7 @@ import numpy as np
 
 from acf.errors import AcfError
 from acf.files import write_atomic
+from acf.methods import get
 from acf.metrics import score_differences, strongest
 from acf.report.drawing import Drawing
 from acf.report.frames import stretch, to_rgb
@@ -89,6 +90,7 @@ def _look(held_out: HeldOut, scores: dict[str, Any], name: str) -> Look:
         factors=None if s is None else s[some[:POINTS]],
         effects=_effects(held_out),
         graphs=_graphs(run, held_out),
+        for_factors=get(held_out.config.method).finds_factors,
     )
 
 

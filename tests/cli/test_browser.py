@@ -75,6 +75,14 @@ def test_heatmaps_are_those_of_the_scores(page, run):
             assert float(shown) == pytest.approx(expected, abs=0.0051)
 
 
+def test_verdict_is_that_of_the_scores(page, run):
+    """Of both seeds, whichever is shown; below the cards."""
+    lead = page.locator(".factors-found .lead")
+    certified = sum(member["certificate"]["certified"] for member in scores(run)["members"])
+    assert lead.text_content().startswith(f"Certified: {certified} of 2" if certified else "Not certified: none of 2")
+    assert page.locator(".factors-found").bounding_box()["y"] > page.locator(".cards").bounding_box()["y"]
+
+
 def test_slider_changes_the_picture(page):
     assert page.locator(".member.shown").first.is_visible()
     steps = int(page.locator(".member.shown .slider").get_attribute("max"))

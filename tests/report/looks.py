@@ -99,4 +99,28 @@ def make_look(
         )
         if graphs
         else None,
+        for_factors=method == "lattice",
     )
+
+
+def certificate(certified: bool, **others: Any) -> dict[str, Any]:
+    shares = {"one_step": 0.998, "no_step": 0.001, "injective": 0.99999, "still": 1.0, "along": 0.97}
+    return {
+        "certified": certified,
+        "kind": "levels",
+        **shares,
+        "intervals": {name: [value - 0.001, min(value + 0.001, 1.0)] for name, value in shares.items()},
+        "because": [] if certified else ["only 80.5% of what action 1 changes is one step (needs 97%)"],
+        "factors": ["moved by grow; 5 levels", "moved by paint; cycle of 4"],
+        **others,
+    }
+
+
+def add_found(look: Look, *certificates: dict[str, Any]) -> Look:
+    """As found in latents: the first factor is the true `hue`, the second `size`; `is_open` no action controls."""
+    for member, found in zip(look.members, certificates, strict=True):
+        member["certificate"] = found
+        if look.has_factors:
+            member["factors"] = code(np.array([[0.0, 1.0, 0.0], [0.9, 0.0, 0.0]]), [1, 0]) | {"diag": 0.987}
+            member["exact"] = {"state": 0.875, "factors": [0.885, 1.0]}
+    return look
