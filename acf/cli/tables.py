@@ -25,9 +25,9 @@ def print_scores(scores: dict[str, Any]) -> None:
         title = f"{what}: R² of latents and factors and 95 % intervals, held-out episodes"
         console.print(_table(scores, MAIN, title))
         console.print(_table(scores, MORE, "Other scores, 1 is best"))
-        _print_found(scores)
     else:
         console.print(f"{what}: the data has no true factors, so there is no R² to give", soft_wrap=True)
+    _print_found(scores)
     _print_sparsity(scores)
 
 

@@ -71,8 +71,8 @@ def number_pictures(
 
 def still_of(data: Transitions) -> float:
     """How far apart two pictures of one state may be, as lattice's batches have it (`acf.methods.sampling`)."""
-    noop = data.select(np.flatnonzero(data.action == data.noop)[:MOST])
-    return still_distance(picture_distances(noop))
+    rows = np.flatnonzero(data.action == data.noop)[:MOST] if data.noop is not None else []
+    return still_distance(picture_distances(data.select(rows)) if len(rows) else np.zeros(0, np.float32))
 
 
 def samples_of(run: RunDir, data: Transitions) -> tuple[Sample, Sample]:

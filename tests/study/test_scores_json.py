@@ -113,7 +113,8 @@ def test_format(scores):
     assert scores["factor_names"] == ["a", "b", "c"]
     assert scores["controllable"] == [True, True, False]
     own = ["r2", "r2_interval", "matching", *SCORES, "intervals", *MORE]
-    assert [list(member) for member in scores["members"]] == [["seed", "diverged_at", *own, "actions"]] * 3
+    of_member = ["seed", "diverged_at", "certificate", *own, "exact", "actions"]  # no factors: nothing ever moves
+    assert [list(member) for member in scores["members"]] == [of_member] * 3
     assert list(scores["oracle"]) == [*own, "actions"]
     assert list(scores["chance"]) == own
     assert [member["seed"] for member in scores["members"]] == SEEDS
@@ -196,7 +197,9 @@ def test_without_true_factors(data, tmp_path):
     scores = evaluate_run(tmp_path / "run")
     assert read_scores(tmp_path / "run") == scores
     assert "oracle" not in scores
-    assert scores["members"] == [{"seed": 0, "diverged_at": -1, "actions": {"movement": [[0, 0]] * 3}}]
+    (member,) = scores["members"]
+    assert not member.pop("certificate")["certified"]
+    assert member == {"seed": 0, "diverged_at": -1, "actions": {"movement": [[0, 0]] * 3}}
 
 
 def test_without_a_noop(data, tmp_path, monkeypatch):
