@@ -145,11 +145,15 @@ def _blocks(plan: Plan, progress: Progress) -> Iterator[Block]:
 
 
 def _made(domain: Any) -> Domain:
+    if not isinstance(domain, str | type | Domain):
+        raise AcfError(
+            f"expected a domain, a Gymnasium environment or a name of one, found {type(domain).__name__}; data of "
+            "another kind goes through Transitions.from_arrays or acf.data.Writer"
+        )
     try:
         return make(domain)
     except AcfError as error:
-        others = "an environment: gym:ID, minari:ID" if isinstance(domain, str) else "a Gymnasium environment"
-        raise AcfError(f"{error}; or {others}") from None
+        raise AcfError(f"{error}; or an environment: gym:ID, minari:ID") from None
 
 
 @partial(jax.jit, static_argnums=(0, 1, 2, 3))

@@ -69,18 +69,17 @@ class PlacesEncoder(nnx.Module):
         """The latents of an unbounded encoder, and what each place adds to them."""
         features, where = self.features(frames)
         kernel = self.add_up.kernel[...].reshape(3, -1, self.add_up.out_features)
-        each = jnp.einsum("npf,mfd->npmd", features, kernel.astype(self.dtype), preferred_element_type=jnp.float32)
+        each = jnp.einsum("npf,mfd->npmd", features, kernel)
         moments = self._moments(features, where)
         return Seen(self.add_up(moments), moments, (each * where[:, :, None]).sum(2))
 
     def features(self, frames: UInt8[Array, "N H W C"]) -> tuple[Float[Array, "N P F"], Float[Array, "P 3"]]:
         """f at every place, less what the mean picture has there; and the weights of the three sums: 1, x and y."""
         x, mean = patches(frames, self.stride), patches(jax.lax.stop_gradient(self.mean[...])[None], self.stride)
-        return self._see(x) - self._see(mean), places(*x.shape[1:3])
+        return (self._see(x) - self._see(mean)).astype(jnp.float32), places(*x.shape[1:3])
 
     def _moments(self, features: Float[Array, "N P F"], where: Float[Array, "P 3"]) -> Float[Array, "N F3"]:
-        sums = jnp.einsum("npf,pm->nmf", features, where.astype(self.dtype), preferred_element_type=jnp.float32)
-        return sums.reshape(len(features), -1)
+        return jnp.einsum("npf,pm->nmf", features, where).reshape(len(features), -1)
 
     def _see(self, x: Num[Array, "N h w p"]) -> Float[Array, "N P F"]:
         rows = x.reshape(-1, x.shape[-1]).astype(self.dtype) / SCALE

@@ -4,10 +4,11 @@ import dataclasses
 import json
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from acf.errors import AcfError
 from acf.files import write_atomic
+from acf.methods.base import Encoders
 from acf.training.presets import Preset
 
 _FIELDS = {field.name: field.type for field in dataclasses.fields(Preset) if field.name != "hparams"}
@@ -46,7 +47,11 @@ def _check(path: str | Path, found: dict[str, Any], hparams: Any) -> None:
         known = ", ".join(["method", *_FIELDS, "[hparams]"])
         raise AcfError(f"preset file {path}: unknown {', '.join(unknown)}; expected some of {known}")
     for name, value in found.items():
-        is_text = _FIELDS[name] is str
+        if name == "encoder" and value not in get_args(Encoders):
+            raise AcfError(
+                f"preset file {path}: expected encoder as {' or '.join(get_args(Encoders))}, found {value!r}"
+            )
+        is_text = name in ("start", "encoder")
         if not (isinstance(value, str) if is_text else type(value) is int and value >= 1):
             wanted = "text" if is_text else "a whole number of at least 1"
             raise AcfError(f"preset file {path}: expected {name} as {wanted}, found {value!r}")

@@ -37,6 +37,13 @@ RANGES: dict[str, dict[str, Range]] = {
         "l2": Range(1e-3, 1.0),
     },
     "msa": {"lr": _LR, "inverse": _WEIGHT, "ratio": Range(0.1, 100.0), "smoothness": _WEIGHT},
+    "lattice": {
+        "lr": Range(3e-4, 3e-3),
+        "batch": Range(0.3, 3.0),
+        "steps": Range(0.02, 0.2),
+        "owner": Range(0.1, 1.0),
+        "attention": Range(1e-4, 1e-2),
+    },
     "factored_markov": {"lr": _LR, "fwd": _WEIGHT, "inv": _WEIGHT},
 }
 

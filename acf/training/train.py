@@ -81,7 +81,7 @@ def train(
     method = name_of(method)
     sizes, members = make_settings(method, preset, given.source.get("domain"), seeds, hparams, epochs)
     own = [member.hparams for member in members]
-    latents = latents or get(method).latents
+    latents = get(method).latents if latents is None else latents
     spec = make_spec(given, sizes, own, latents=latents, encoder=encoder, bf16=bf16, kernel=kernel)
     config = Config(method, spec, members, sizes.batch_size, sizes.epochs, data={})
     train_part, _ = directory.split(given)

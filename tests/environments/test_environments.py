@@ -212,7 +212,7 @@ def test_none_for_a_noop_is_said_and_kept(tmp_path, command, monkeypatch):
     code, _, err = command("train", out, "--out", tmp_path / "r", "--latents", 2, "--preset", "quick", "--epochs", 1)
     assert code == 1
     assert "acf contrasts each action with one that does nothing, and the data says that it has none" in err
-    assert "--method (gcl, dms, msa, factored_markov)" in err
+    assert "--method (lattice, gcl, dms, msa, factored_markov)" in err
     assert not (tmp_path / "r").exists()
 
 
@@ -282,7 +282,7 @@ class Moves(Counting):
         ("counting:always_up", {}, "counting:always_up: expected what makes an environment without .*missing 1 req"),
         ("counting:LIMIT", {}, "counting:LIMIT: expected a Gymnasium environment, or what makes one, found int"),
         ("taxi", {"noop": 0}, "are for environments: a domain has its own"),
-        ("CartPole-v1", {}, "unknown domain 'CartPole-v1': .*; or an environment: gym:ID, minari:ID, MODULE:NAME"),
+        ("CartPole-v1", {}, "unknown domain 'CartPole-v1': .*; or an environment: gym:ID, minari:ID"),
         (42, {}, "expected a domain, a Gymnasium environment or a name of one, found int; .*Transitions.from_arrays"),
     ],
 )

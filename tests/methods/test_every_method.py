@@ -1,4 +1,4 @@
-"""What the trainer relies on, of every method but ACF, which has `test_method_contract.py`."""
+"""What the trainer relies on, of every method but ACF (`test_method_contract.py`) and lattice (`test_lattice.py`)."""
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +20,7 @@ def make_batch():
     return Batch(x, jnp.asarray(rng.integers(0, 3, 8)), x_next, jnp.float32(8))
 
 
-@pytest.fixture(scope="module", params=[name for name in METHODS if name != "acf"])
+@pytest.fixture(scope="module", params=[name for name in METHODS if name not in ("acf", "lattice")])
 def case(request, with_weights):
     method = get(request.param)
     members = [nnx.state(with_weights(lambda: method.model(SPEC, rngs=nnx.Rngs(0)), seed)) for seed in (7, 3)]

@@ -9,7 +9,7 @@ from acf.domains import make
 from acf.study.plan import Cell, Study, hparams_of
 
 MORE = ("mcc_pearson", "mcc_spearman", "disentanglement", "completeness", "informativeness")
-TINY = {"transitions": 600, "depth": 2, "hidden": 8, "epochs": 2, "batch_size": 32}
+TINY = {"transitions": 600, "encoder": "places", "depth": 2, "hidden": 8, "epochs": 2, "batch_size": 32}
 
 STUDY = """
 domains = ["lamp", "grid2d"]
@@ -38,6 +38,7 @@ def fake_run(path: Path, study: Study, cells: list[Cell], **changes) -> Path:
             "n_actions": world.n_actions,
             "noop": world.noop,
             "latents": K,
+            "encoder": size.encoder,
             "depth": size.depth,
             "hidden": size.hidden,
             "bf16": False,

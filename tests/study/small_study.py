@@ -18,7 +18,7 @@ from acf.study import evaluate as of_study
 from acf.training import presets
 
 
-def evaluate(z, s, episode, *, controllable, seed):
+def evaluate(z, s, episode, *, controllable, more=(), seed):
     def code(latents):
         K = s.shape[1]
         both = np.column_stack([latents, s]) + 1e-3 * np.random.default_rng(seed).normal(size=(len(s), 2 * K))
@@ -26,7 +26,8 @@ def evaluate(z, s, episode, *, controllable, seed):
         more = dict.fromkeys(("mcc_pearson", "mcc_spearman", "disentanglement", "completeness", "informativeness"), 0.5)
         return CodeScores(**vars(score(r2, controllable)), intervals={}, r2_interval=np.stack([r2, r2]), **more)
 
-    return Evaluation(tuple(map(code, z)), code(s), code(z[0][::-1]))
+    same = [code(s) for _ in more]  # codes of other widths: what they are is of no interest here
+    return Evaluation(tuple(map(code, z)), code(s), code(z[0][::-1]), tuple(same))
 
 
 def install(monkeypatch) -> None:

@@ -15,7 +15,7 @@ from acf.training.config import make_hparams
 
 def test_floor_by_hand():
     """8x8 frames of one channel, one block of 2 channels to 4x4, then 32 → 3 → 3 → 2."""
-    spec = Spec((8, 8, 1), n_actions=3, noop=0, latents=2, depth=2, hidden=3)
+    spec = Spec((8, 8, 1), n_actions=3, noop=0, latents=2, depth=2, hidden=3, encoder="residual")
     N, frames, pixels = 5, 10, 10 * 16
     block = 2 * pixels * (9 * 3 * 2 * 2 + 2 * 2 * 2 * 3)  # no gradient of the frames
     head = 2 * frames * (32 * 3 + 3 * 3 + 3 * 2) * 3
@@ -26,6 +26,16 @@ def test_floor_by_hand():
     assert floor(spec, N, 100, one._replace(matrix=1e9)).encoder == moved
     assert floor(spec, N, 100, one._replace(units=2)).energies == units / 2
     assert floor(spec, N, 100, one).optimiser == 2800
+
+
+def test_floor_of_places_by_hand():
+    """8x8 frames of one channel: 64 places with patches of 2x2, 4 → 3 → 3 → 3 features, three sums."""
+    spec = Spec((8, 8, 1), n_actions=3, noop=0, latents=2, hidden=6)
+    rows = 10 * 64
+    products = 2 * rows * 3 * (4 * 2 + 3 * 3 * 2 + 3 * 3)
+    moved = 10 * 64 + rows * (4 + 2 * 3 * 5 * 3)
+    found = floor(spec, 5, 100, Rates(1, 1, 1)).encoder
+    assert found == max(products, moved)
 
 
 @pytest.fixture(scope="module")

@@ -97,7 +97,7 @@ def test_other_data_in_memory(train, lamp):
 
 UNKNOWN = [
     ({"method": "magic"}, "unknown method 'magic': expected one of lattice, acf, "),
-    ({"preset": "huge"}, "unknown preset 'huge': expected one of quick, paper, sparse"),
+    ({"preset": "huge"}, "unknown preset 'huge': expected one of quick, full, paper, sparse"),
     ({"hparams": {"speed": 1.0}}, "toy has no hyperparameter speed: expected some of lr, noise, fwd, nan_from"),
     ({"hparams": {"lr": float("nan")}}, "hyperparameter lr: expected a finite number, got nan"),
     ({"hparams": {"lr": 1e30}}, "hyperparameter lr: expected a learning rate between 0 and 1, got 1e+30"),
@@ -131,8 +131,8 @@ def test_data_without_factors(train, plain):
 
 
 def test_data_without_noop(train, without_noop, tmp_path):
-    with pytest.raises(AcfError, match=r"noop: expected the index .* 0 to 2, found None; .*`--noop`"):
-        train(without_noop)
+    with pytest.raises(AcfError, match=r"acf contrasts each action with one that does nothing.*--noop INDEX"):
+        train(without_noop, method="acf")
     run = RunDir(tmp_path / "run")
     main(["train", str(without_noop), "--out", str(run.path), "--preset", "quick", "--method", "toy", "--noop", "0"])
     assert not run.data.exists()  # nothing is copied for it

@@ -9,7 +9,7 @@ from acf.data import collect
 from acf.errors import AcfError
 from acf.methods import METHODS, get
 from acf.training.config import make_hparams, make_settings, make_spec
-from acf.training.presets import PRESETS, Preset, default_preset, get_preset
+from acf.training.presets import PRESETS, Preset, default_method, default_preset, get_preset
 
 # Table "Hyperparameters and coefficient weights for the ACF baseline across four domains", column by column:
 # batch_size, lr, epochs, λ_fwd, λ_r, λ_inv, λ_π.
@@ -127,16 +127,49 @@ def test_an_ablation_is_paper_with_one_weight_at_zero(name, domain):
 
 @pytest.mark.parametrize("name", ["sparse", *ABLATIONS])
 def test_a_preset_of_acfs_terms_is_for_acf(name):
-    message = f"preset '{name}' changes a term that only acf has: expected quick or paper for msa"
+    message = f"preset '{name}' changes a term that only acf has: expected quick, full or paper for msa"
     with pytest.raises(AcfError, match=message):
         get_preset(name, "msa", "taxi")
 
 
 @pytest.mark.parametrize("domain", [*TABLE, "lamp", None])
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("name", ["quick", "paper"])
+@pytest.mark.parametrize("name", ["quick", "full", "paper"])
 def test_every_method_has_every_domain(name, method, domain):
-    assert hparams(get_preset(name, method, domain), method).lr > 0
+    if (name, method) == ("paper", "lattice"):
+        with pytest.raises(AcfError, match="preset 'paper' is not for lattice: expected quick or full"):
+            get_preset(name, method, domain)
+    else:
+        assert hparams(get_preset(name, method, domain), method).lr > 0
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_which_encoder(method):
+    """The paper's with the paper's settings, that over places with ours."""
+    encoders = {name: get_preset(name, method, "taxi").encoder for name in ("quick", "full")}
+    assert encoders == {"quick": "places", "full": "places"}
+    if method != "lattice":
+        assert get_preset("paper", method, "taxi").encoder == "residual"
+
+
+@pytest.mark.parametrize("domain", TABLE)
+def test_full_is_paper_with_the_encoder_over_places(domain):
+    paper, full = (get_preset(name, "acf", domain) for name in ("paper", "full"))
+    assert dataclasses.replace(full, encoder="residual", epochs=paper.epochs) == paper
+
+
+@pytest.mark.parametrize(
+    ("continuous", "preset", "method"),
+    [
+        (False, None, "lattice"),
+        (False, "full", "lattice"),
+        (True, None, "acf"),
+        (False, "paper", "acf"),
+        (False, "own.toml", "acf"),
+    ],
+)
+def test_the_default_method(continuous, preset, method):
+    assert default_method(continuous, preset) == method
 
 
 @pytest.mark.parametrize("domain", [*TABLE, "lamp", None])
@@ -146,13 +179,13 @@ def test_quick_is_paper_made_small(domain):
         name for name in ("transitions", "depth", "hidden", "epochs") if getattr(quick, name) < getattr(paper, name)
     }
     assert smaller == {"transitions", "depth", "hidden", "epochs"}
-    same = {name: getattr(paper, name) for name in (*smaller, "hparams")}
+    same = {name: getattr(paper, name) for name in (*smaller, "encoder", "hparams")}
     assert dataclasses.replace(quick, **same) == paper
     assert dataclasses.replace(hparams(quick), lr=hparams(paper).lr) == hparams(paper)
 
 
 def test_quick_is_the_default_without_a_gpu(monkeypatch):
-    for backend, name in (("cpu", "quick"), ("gpu", "paper")):
+    for backend, name in (("cpu", "quick"), ("gpu", "full")):
         monkeypatch.setattr("jax.default_backend", lambda backend=backend: backend)
         assert default_preset() == name
     assert default_preset() in PRESETS

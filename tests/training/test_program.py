@@ -137,8 +137,8 @@ def test_a_group_that_waits_holds_the_only_batches_that_wait(lamp, monkeypatch):
     running.close()
 
 
-def one_at_a_time(learner, schedule, data, given):
-    return program._compile(learner, schedule, data, given, size=1, streamed=True)
+def one_at_a_time(learner, schedule, data, given, known):
+    return program._compile(learner, schedule, data, given, size=1, streamed=True, known=known)
 
 
 @pytest.mark.parametrize("size", [4, 2, 1])

@@ -39,11 +39,13 @@ def validation_loss(held_out: HeldOut, members: range) -> Float[np.ndarray, " se
     In batches of the size that was trained with: InfoNCE counts against the others of its batch.
     """
     config, method = held_out.config, get(held_out.config.method)
+    if method.recipe.sampler:
+        raise AcfError(f"{method.name} draws batches of its own, which has no loss on others: take --objective udr")
     batches = len(held_out.action) // config.batch_size
     rows = np.arange(batches * config.batch_size).reshape(batches, config.batch_size)
     x, x_next = (held_out.frames[frame[rows]] for frame in (held_out.i, held_out.j))
     action, epoch = jnp.asarray(held_out.action[rows]), jnp.full(batches, float(config.epochs))
-    batch = Batch(jnp.asarray(x), action, jnp.asarray(x_next), epoch)
+    batch = Batch(jnp.asarray(x), action, jnp.asarray(x_next), epoch, jnp.ones(batches))
     losses = []
     for n in members:
         hparams = make_hparams(method, config.members[n].hparams)
