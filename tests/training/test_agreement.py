@@ -130,6 +130,7 @@ def test_data_without_factors(train, plain):
     assert "oracle" not in evaluate_run(run)  # nothing to score the latents against
 
 
+@pytest.mark.filterwarnings("ignore:the no-op")  # which the last one asked for is not
 def test_data_without_noop(train, without_noop, tmp_path):
     with pytest.raises(AcfError, match=r"acf contrasts each action with one that does nothing.*--noop INDEX"):
         train(without_noop, method="acf")
