@@ -8,12 +8,15 @@ from jaxtyping import Bool, Int
 
 from acf.agents.explore import Novelty, RewardSearch
 from acf.agents.model import FactoredModel
-from acf.agents.plan import FAR, Ranges, Reachable, steps_from, steps_to
+from acf.agents.plan import FAR, Ranges, Reachable, richest_way, steps_to
 
 Goal = Callable[[Int[np.ndarray, "n K"]], Bool[np.ndarray, " n"]]
 Policy = Callable[[Int[np.ndarray, "n K"]], Int[np.ndarray, " n"]]
 
-DISCOUNT = 0.9  # of what is worth a try, a step of the way
+REWARD = 100.0  # how much more the chance of a reward is worth than that of an unforeseen effect
+FORGET = 0.02  # of how often the model was wrong, a step
+
+Past = tuple[Int[np.ndarray, " K"], int, Int[np.ndarray, " K"], bool]  # levels, action, levels after it, reward
 
 
 class Learner(Protocol):
@@ -50,40 +53,34 @@ class Agent:
         self.model = FactoredModel(n_factors, n_actions, noop, units)
         self.goal = goal
         self._rng = np.random.default_rng(seed)
+        self._surprise = 1.0  # how often the model was wrong lately
+        self._past: list[Past] = []
+        self._count_anew()
         self._ranges: Ranges | None = None
-        self._history: list[tuple[Int[np.ndarray, " K"], int, bool]] = []
-        self._reset_counts()
         self._space: Reachable | None = None  # of this episode
         self._to_goal: Int[np.ndarray, " N+1"] | None = None  # None: what is known has changed
         self._way: list[int] = []
-        self._surprise = 1.0
 
     def act(self, levels: Int[np.ndarray, " K"]) -> int:
         self._look(levels)
-        if self._way:
-            return self._way.pop(0)
-        space, here = self._here(levels)
-        best = self._towards_goal(space, here)
-        if best is None:
-            self._way = self._most_promising(space, here)
-            return self._way.pop(0)
-        return best
+        if not self._way:
+            space, here = self._here(levels)
+            best = self._towards_goal(space, here)
+            self._way = self._most_promising(space, here) if best is None else [best]
+        return self._way.pop(0)
 
     def learn(
         self, levels: Int[np.ndarray, " K"], action: int, after: Int[np.ndarray, " K"], reached: bool, over: bool
     ) -> None:
-        pairs = len(self.model.pairs)
-        changed = self.model.add(levels, action, after)
-        self._surprise += 0.02 * (changed - self._surprise)
-        changed |= self._look(after)
-        self._history.append((levels, action, reached))
+        version, pairs = self.model.versions.sum(), len(self.model.pairs)
+        wrong = self.model.add(levels, action, after)
+        self._surprise += FORGET * (wrong - self._surprise)
+        changed = self._look(after) or self.model.versions.sum() != version
+        self._past.append((levels, action, after, reached))
         if len(self.model.pairs) != pairs:
-            self._reset_counts()
-            self._after.append(after)
-            for (before, a, hit), then in zip(self._history, self._after, strict=True):
-                self._count(before, a, then, hit)
+            self._count_anew()
+            changed = True
         else:
-            self._after.append(after)
             changed |= self._count(levels, action, after, reached)
         if changed or over:
             self._way, self._to_goal = [], None
@@ -91,24 +88,22 @@ class Agent:
             self._space = None
 
     def policy(self) -> Policy:
-        planned: dict[str, Any] = {}
+        planned: list[tuple[Reachable, Int[np.ndarray, " N+1"]]] = []
 
         def policy(levels: Int[np.ndarray, "n K"]) -> Int[np.ndarray, " n"]:
-            if self._ranges is None:
+            codes = np.full(len(levels), -1) if self._ranges is None else self._ranges.code(levels)
+            if self._ranges is None or (codes < 0).all():  # nothing of this was ever seen
                 return np.full(len(levels), self.model.noop)
-            codes = self._ranges.code(levels)
             if not planned:
-                space = Reachable(self.model, self._ranges, levels[codes >= 0]) if (codes >= 0).any() else None
-                if space is None:
-                    return np.full(len(levels), self.model.noop)
-                planned["space"] = space
-                planned["best"] = np.append(self._steps(space)[space.next].argmin(1), self.model.noop)
-            return planned["best"][planned["space"].index(codes)]
+                space = Reachable(self.model, self._ranges, levels[codes >= 0])
+                planned.append((space, np.append(self._steps(space)[space.next].argmin(1), self.model.noop)))
+            space, best = planned[0]
+            return best[space.index(codes)]
 
         return policy
 
     def describe(self) -> dict[str, Any]:
-        return {"leaves": self.model.leaves, "transitions": self.model.n_transitions}
+        return {"leaves": self.model.leaves}
 
     def _look(self, levels: Int[np.ndarray, " K"]) -> bool:
         """Takes note of levels not seen so far, which make states count differently."""
@@ -120,18 +115,22 @@ class Agent:
             return True
         return False
 
-    def _reset_counts(self) -> None:
-        n = self.model.K + len(self.model.pairs)
-        self._novelty = Novelty(n, self.model.A)
-        self._search = None if self.goal else RewardSearch(n)
-        self._after: list[Int[np.ndarray, " K"]] = getattr(self, "_after", [])
+    def _count_anew(self) -> None:
+        """The model has other features: what was seen is counted by these."""
+        made_of = self.model.made_of
+        self._novelty = Novelty(len(made_of), self.model.A)
+        self._search = RewardSearch(made_of) if self.goal is None else None
+        for transition in self._past:
+            self._count(*transition)
 
     def _count(self, levels: Int[np.ndarray, " K"], action: int, after: Int[np.ndarray, " K"], reached: bool) -> bool:
+        """Whether the reward was another one than expected."""
         before, then = self.model.features(np.stack([levels, after]))
         self._novelty.add(before, action)
-        return self._search.add(then, reached) if self._search else False
+        return self._search.add(then, reached) if self._search is not None else False
 
     def _here(self, levels: Int[np.ndarray, " K"]) -> tuple[Reachable, int]:
+        """The states ahead, and which of them this is."""
         assert self._ranges is not None
         code = self._ranges.code(levels[None])
         if self._space is not None and self._to_goal is None:
@@ -143,8 +142,13 @@ class Agent:
         return self._space, int(self._space.index(code)[0])
 
     def _steps(self, space: Reachable) -> Int[np.ndarray, " N+1"]:
-        goal = self.goal(space.states) if self.goal else self._search.rewarded(self.model.features(space.states))
-        return steps_to(np.asarray(goal), space.next)
+        """To the goal, as far as it is known."""
+        if self.goal is not None:
+            goal = np.asarray(self.goal(space.states))
+        else:
+            assert self._search is not None
+            goal = self._search.rewarded(self.model.features(space.states))
+        return steps_to(goal, space.next)
 
     def _towards_goal(self, space: Reachable, here: int) -> int | None:
         assert self._to_goal is not None
@@ -152,21 +156,11 @@ class Agent:
         return int(ahead.argmin()) if ahead.min() < FAR else None
 
     def _most_promising(self, space: Reachable, here: int) -> list[int]:
-        """The way to the action that promises most, and the action itself."""
-        steps, way = steps_from(here, space.next)
-        near = np.flatnonzero(steps < FAR)
-        features = self.model.features(space.states[near])
+        """The way on which there is most to find out, a step."""
+        features = self.model.features(space.states)
         worth = self._novelty.score(features)
-        if self._search:
-            worth = worth * self._surprise
-            following = space.next[near]
-            there = np.minimum(following, len(space.states) - 1)
-            chance = self._search.chance(self.model.features(space.states))
-            worth = worth + np.where(following < len(space.states), chance[there], 0) * REWARD
-        worth = worth * DISCOUNT ** steps[near][:, None]
-        worth = worth + 1e-6 * self._rng.random(worth.shape)
-        row, action = np.unravel_index(int(worth.argmax()), worth.shape)
-        return [*way(int(near[row])), int(action)]
-
-
-REWARD = 30.0
+        if self._search is not None:
+            # What is new has lately had an unforeseen effect this often.
+            chance = np.append(self._search.chance(features), 0.0)
+            worth = self._surprise * worth + REWARD * chance[space.next]
+        return richest_way(here, space.next, worth + 1e-6 * self._rng.random(worth.shape))

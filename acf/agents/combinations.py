@@ -1,16 +1,23 @@
 """Which values of small sets of features have been seen: what novelty, and a search for a reward, are counted by."""
 
 import itertools
+from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Bool, Int
 
 
 class Combinations:
-    """A table of the values seen for each set of at most `order` features. Ranges grow with what is seen."""
+    """A table of the values seen for each set of at most `order` features. Ranges grow with what is seen.
 
-    def __init__(self, n_features: int, order: int):
-        self.sets = [s for size in range(1, order + 1) for s in itertools.combinations(range(n_features), size)]
+    `made_of` says which factors each feature is made of; a set with a factor twice would be another set said
+    worse (with x - y and x one knows y).
+    """
+
+    def __init__(self, n_features: int, order: int, made_of: Sequence[frozenset[int]] | None = None):
+        every = [s for size in range(1, order + 1) for s in itertools.combinations(range(n_features), size)]
+        made = made_of or [frozenset([feature]) for feature in range(n_features)]
+        self.sets = [s for s in every if len(frozenset().union(*(made[f] for f in s))) == sum(len(made[f]) for f in s)]
         self.sizes = np.array([len(s) for s in self.sets])
         self._member = np.zeros((n_features, len(self.sets)), bool)
         for place, chosen in enumerate(self.sets):

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
+from jaxtyping import Int
 
 from acf.agents.agent import Learner, Policy
 from acf.agents.world import World
@@ -89,3 +90,19 @@ def success(world: World, policy: Policy, n: int = EVALUATED) -> float:
         if done.all():
             break
     return float(done.mean())
+
+
+def wander(
+    world: World, n: int, seed: int = _TEST_SEED
+) -> tuple[Int[np.ndarray, "n K"], Int[np.ndarray, " n"], Int[np.ndarray, "n K"]]:
+    """Transitions of random actions in episodes that nobody learned from, to test a model on."""
+    rng, per_step = np.random.default_rng(seed), 100
+    states, levels = world.start(seed, per_step)
+    parts = []
+    for step in range(-(-n // per_step)):
+        actions = rng.integers(len(world.action_names), size=per_step)
+        states, after, _ = world.step(seed + step, states, actions)
+        parts.append((levels, actions, after))
+        levels = after
+    before, actions, after = (np.concatenate(part)[:n] for part in zip(*parts, strict=True))
+    return before, actions, after

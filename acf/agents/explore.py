@@ -1,5 +1,7 @@
 """What is worth a try: actions in circumstances not seen yet, and states that may be rewarded."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
@@ -40,8 +42,9 @@ class RewardSearch:
     candidate each of its cells not seen yet is as likely as any other, so small tables come before large ones.
     """
 
-    def __init__(self, n_features: int, order: int = 4):
-        self._sets = Combinations(n_features, order)
+    def __init__(self, made_of: Sequence[frozenset[int]], order: int = 4):
+        n_features = len(made_of)
+        self._sets = Combinations(n_features, order, made_of)
         self._rows, self._rewards = Rows(n_features), []
         self._seen: dict[bool, Bool[np.ndarray, " cells"]] = {}
         self._prior = 1 / np.bincount(self._sets.sizes)[self._sets.sizes]
@@ -60,23 +63,19 @@ class RewardSearch:
             self._seen[rewarded][self._sets.ids(features[None])[0]] = True
         return wrong
 
-    @property
-    def found(self) -> bool:
-        return any(self._rewards)
-
     def candidates(self) -> Bool[np.ndarray, " S"]:
         """All sets if the rewards contradict every one of them."""
         both = np.add.reduceat(self._seen[True] & self._seen[False], self._sets._base) > 0
         return ~both if not both.all() else ~np.zeros_like(both)
 
     def rewarded(self, features: Int[np.ndarray, "n F"]) -> Bool[np.ndarray, " n"]:
-        if not self.found:
+        if not any(self._rewards):
             return np.zeros(len(features), bool)
         kept = self.candidates()
         kept &= self._sets.sizes == self._sets.sizes[kept].min()
         kept &= self._sets.cells == self._sets.cells[kept].min()
         ids = self._sets.ids(features)[:, kept]
-        return (self._seen[True][ids] & (ids >= 0)).any(1)
+        return np.any(self._seen[True][ids] & (ids >= 0), axis=1)
 
     def chance(self, features: Int[np.ndarray, "n F"]) -> Float[np.ndarray, " n"]:
         """Of being rewarded though it was not seen so far, up to a factor."""

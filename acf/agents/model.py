@@ -1,8 +1,8 @@
 """A model of what actions do, factor by factor: one small tree for the effect of each action on each factor.
 
-An effect is told relative to what the no-op would have done, either as a difference or as a value that the factor is set
-to, whichever has fewer kinds. A tree sees, in this order of preference, the effects on factors that change more often
-under this action (a passenger moves if its taxi does), differences of factors, and the factors.
+An effect is told relative to what the no-op would have done, either as a difference or as a value that the factor is
+set to, whichever has fewer kinds. A tree sees, in this order of preference, the effects on factors that change more
+often under this action (a passenger moves if its taxi does), differences of factors, and the factors.
 """
 
 from typing import NamedTuple
@@ -42,7 +42,7 @@ class Rows:
 class FactoredModel:
     def __init__(self, n_factors: int, n_actions: int, noop: int, units: tuple[str, ...] = ()):
         self.K, self.A, self.noop = n_factors, n_actions, noop
-        pairs = np.array([(i, j) for i in range(n_factors) for j in range(i)])
+        pairs = np.array([(i, j) for i in range(n_factors) for j in range(i)], int)
         self._all_pairs = pairs.reshape(-1, 2)
         alike = [bool(units) and units[i] != "" and units[i] == units[j] for i, j in self._all_pairs]
         self._paired = np.array(alike, bool)  # share a unit; those that are seen to move together are added
@@ -76,18 +76,19 @@ class FactoredModel:
         return self._all_pairs[self._paired]
 
     def add(self, before: Int[np.ndarray, " K"], action: int, after: Int[np.ndarray, " K"]) -> bool:
-        """Learns one transition; whether the model had it wrong, and is another one now."""
+        """Learns one transition; whether the model had it wrong."""
         wrong = np.flatnonzero(self.predict(before[None], action)[0] != after)
         order = self._order(action)
         new_pair = self._note(before, action, after)
         stale = {(action, int(k)) for k in wrong}
-        if len(wrong) and (self._order(action) != order).any():
-            stale = {(action, k) for k in range(self.K)}
-        if new_pair and len(wrong):
+        # What a tree's questions are about may have changed under it.
+        if new_pair:
             stale = {(a, k) for a in range(self.A) for k in range(self.K)}
+        elif (self._order(action) != order).any():
+            stale = {(action, k) for k in range(self.K)}
         self._stale |= stale
         self.refit()
-        return bool(stale)
+        return len(wrong) > 0
 
     def _note(self, before: Int[np.ndarray, " K"], action: int, after: Int[np.ndarray, " K"]) -> bool:
         self._before[action].add(before)
@@ -103,6 +104,11 @@ class FactoredModel:
         """Differences and equalities (a difference of 0) come before the factors."""
         i, j = self.pairs.T
         return np.concatenate([levels[:, i] - levels[:, j], levels], axis=1)
+
+    @property
+    def made_of(self) -> list[frozenset[int]]:
+        """The factors in each feature."""
+        return [frozenset(map(int, pair)) for pair in self.pairs] + [frozenset([k]) for k in range(self.K)]
 
     def predict(self, levels: Int[np.ndarray, "n K"], action: int) -> Int[np.ndarray, "n K"]:
         base = levels if action == self.noop else self.predict(levels, self.noop)
@@ -161,17 +167,14 @@ class FactoredModel:
         trees = [e.tree for effects in self._effects for e in effects]
         return sum(tree.leaves for tree in trees if tree.leaves > 1 or tree.label[0] not in (0, KEPT))
 
-    @property
-    def n_transitions(self) -> int:
-        return sum(rows.n for rows in self._before)
+    def parents(self, action: int, k: int) -> set[int]:
+        """The factors from which the effect of the action on factor k is told; a set value needs nothing else."""
+        features = [{j} for j in range(self.K)] + self.made_of  # of a tree: effects on others come first
+        return set().union(*(features[f] for f in self._effects[action][k].tree.features))
 
-    def parents(self, action: int, k: int) -> list[tuple[str, tuple[int, ...]]]:
-        """What the effect of the action on factor k is told from: ("moves", (j,)), ("difference", (i, j)), ("level", (j,))."""
-        named = [("moves", (j,)) for j in range(self.K)]
-        named += [("difference", (int(i), int(j))) for i, j in self.pairs]
-        named += [("level", (j,)) for j in range(self.K)]
-        tree = self._effects[action][k].tree
-        return [named[f] for f in tree.features]
+    def moves(self, action: int, k: int) -> bool:
+        """Whether the action does anything to the factor, in some state."""
+        return bool((self._effects[action][k].tree.label % KEPT != 0).any())
 
     def accuracy(
         self, levels: Int[np.ndarray, "n K"], actions: Int[np.ndarray, " n"], after: Int[np.ndarray, "n K"]

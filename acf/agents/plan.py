@@ -1,9 +1,7 @@
 """Planning on a model: the states it can reach, and the shortest ways between them."""
 
-from collections.abc import Callable
-
 import numpy as np
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 
 from acf.agents.model import FactoredModel
 from acf.errors import AcfError
@@ -105,25 +103,37 @@ def steps_to(goal: Bool[np.ndarray, " N"], following: Int[np.ndarray, "N A"]) ->
         steps[:-1] = better
 
 
-def steps_from(start: int, following: Int[np.ndarray, "N A"]) -> tuple[Int[np.ndarray, " N"], Callable[[int], list[int]]]:
-    """Shortest number of steps from `start` to every state, and the actions that lead to one."""
+def richest_way(start: int, following: Int[np.ndarray, "N A"], worth: Float[np.ndarray, "N A"]) -> list[int]:
+    """The actions of the way that gains most a step, of all shortest ways and one action more.
+
+    `worth[s, a]` is gained by action a in state s. Ways without loops are taken only, since what is tried once is not
+    new a second time.
+
+    >>> nothing = np.zeros((3, 1))
+    >>> richest_way(0, np.array([[1], [2], [2]]), nothing + [[0], [0], [9]])
+    [0, 0, 0]
+    >>> richest_way(0, np.array([[1], [2], [2]]), nothing + [[4], [0], [9]])
+    [0, 0, 0]
+    >>> richest_way(0, np.array([[1], [2], [2]]), nothing + [[5], [0], [9]])
+    [0]
+    """
     n, A = following.shape
-    steps, came = np.full(n, FAR), np.zeros(n, np.int64)
-    steps[start] = 0
-    front, depth = np.array([start]), 0
+    seen, came, gained = np.zeros(n, bool), np.zeros(n, np.int64), np.zeros(n)
+    seen[start] = True
+    front, depth, best = np.array([start]), 1, (-1.0, 0, 0)
     while len(front):
-        depth += 1
-        ahead, first = np.unique(following[front].ravel(), return_index=True)
-        new = (ahead < n) & (steps[np.minimum(ahead, n - 1)] == FAR)
-        came[ahead[new]] = front[first[new] // A] * A + first[new] % A
-        front = ahead[new]
-        steps[front] = depth
-
-    def way(target: int) -> list[int]:
-        actions = []
-        while target != start:
-            target, action = divmod(int(came[target]), A)
-            actions.append(action)
-        return actions[::-1]
-
-    return steps, way
+        gains = (gained[front, None] + worth[front]).ravel()
+        top = int(gains.argmax())
+        best = max(best, (gains[top] / depth, int(front[top // A]), top % A))
+        order = np.argsort(-gains, kind="stable")  # of several ways to a state the richest comes first
+        ahead, first = np.unique(following[front].ravel()[order], return_index=True)
+        new = (ahead < n) & ~seen[np.minimum(ahead, n - 1)]
+        by, ahead = order[first[new]], ahead[new]
+        came[ahead], gained[ahead], seen[ahead] = front[by // A] * A + by % A, gains[by], True
+        front, depth = ahead, depth + 1
+    _, state, action = best
+    actions = [action]
+    while state != start:
+        state, action = divmod(int(came[state]), A)
+        actions.append(action)
+    return actions[::-1]

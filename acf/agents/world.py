@@ -1,4 +1,7 @@
-"""What an agent lives in: levels in, an action out, and whether the goal is reached. All worlds work on many at once."""
+"""What an agent lives in: levels in, an action out, and whether the goal is reached.
+
+All worlds work on many episodes at once.
+"""
 
 from collections.abc import Callable
 from functools import partial
@@ -39,7 +42,7 @@ class DomainWorld:
     """A domain with one of its tasks, as its true levels or as what `encode` makes of its frames."""
 
     def __init__(self, domain: Domain, task: str, encode: Encode | None = None):
-        self.domain, self.task, self.encode = domain, find_task(domain, task), encode
+        self.domain, self.task_name, self.task, self.encode = domain, task, find_task(domain, task), encode
         self.action_names, self.noop, self.limit = domain.action_names, domain.noop, self.task.limit
         self.names, self.units = domain.level_names, domain.units
         if encode is not None:
