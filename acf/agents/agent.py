@@ -13,7 +13,7 @@ from acf.agents.plan import FAR, Ranges, Reachable, richest_way, steps_to
 Goal = Callable[[Int[np.ndarray, "n K"]], Bool[np.ndarray, " n"]]
 Policy = Callable[[Int[np.ndarray, "n K"]], Int[np.ndarray, " n"]]
 
-REWARD = 100.0  # how much more the chance of a reward is worth than that of an unforeseen effect
+REWARD = 30.0  # how much more the chance of a reward is worth than that of an unforeseen effect
 FORGET = 0.02  # of how often the model was wrong, a step
 
 Past = tuple[Int[np.ndarray, " K"], int, Int[np.ndarray, " K"], bool]  # levels, action, levels after it, reward
@@ -118,7 +118,7 @@ class Agent:
     def _count_anew(self) -> None:
         """The model has other features: what was seen is counted by these."""
         made_of = self.model.made_of
-        self._novelty = Novelty(len(made_of), self.model.A)
+        self._novelty = Novelty(made_of, self.model.A)
         self._search = RewardSearch(made_of) if self.goal is None else None
         for transition in self._past:
             self._count(*transition)

@@ -14,10 +14,12 @@ class Combinations:
     worse (with x - y and x one knows y).
     """
 
-    def __init__(self, n_features: int, order: int, made_of: Sequence[frozenset[int]] | None = None):
+    def __init__(self, made_of: Sequence[frozenset[int]], order: int):
+        n_features = len(made_of)
         every = [s for size in range(1, order + 1) for s in itertools.combinations(range(n_features), size)]
-        made = made_of or [frozenset([feature]) for feature in range(n_features)]
-        self.sets = [s for s in every if len(frozenset().union(*(made[f] for f in s))) == sum(len(made[f]) for f in s)]
+        self.sets = [
+            s for s in every if len(frozenset().union(*(made_of[f] for f in s))) == sum(len(made_of[f]) for f in s)
+        ]
         self.sizes = np.array([len(s) for s in self.sets])
         self._member = np.zeros((n_features, len(self.sets)), bool)
         for place, chosen in enumerate(self.sets):

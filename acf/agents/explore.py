@@ -12,9 +12,9 @@ from acf.agents.model import Rows
 class Novelty:
     """The share of the small sets of features whose values were never seen with an action."""
 
-    def __init__(self, n_features: int, n_actions: int, order: int = 3):
-        self._sets = Combinations(n_features, order)
-        self._rows = [Rows(n_features) for _ in range(n_actions)]
+    def __init__(self, made_of: Sequence[frozenset[int]], n_actions: int, order: int = 3):
+        self._sets = Combinations(made_of, order)
+        self._rows = [Rows(len(made_of)) for _ in range(n_actions)]
         self._weights = 1 / np.bincount(self._sets.sizes)[self._sets.sizes] / order  # each size counts the same
         self._seen: list[Bool[np.ndarray, " cells"]] = []
 
@@ -43,9 +43,8 @@ class RewardSearch:
     """
 
     def __init__(self, made_of: Sequence[frozenset[int]], order: int = 4):
-        n_features = len(made_of)
-        self._sets = Combinations(n_features, order, made_of)
-        self._rows, self._rewards = Rows(n_features), []
+        self._sets = Combinations(made_of, order)
+        self._rows, self._rewards = Rows(len(made_of)), []
         self._seen: dict[bool, Bool[np.ndarray, " cells"]] = {}
         self._prior = 1 / np.bincount(self._sets.sizes)[self._sets.sizes]
 

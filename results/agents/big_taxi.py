@@ -45,7 +45,8 @@ class BigTaxi(Domain):
         taxi = jax.random.randint(keys[0], (2,), 0, SIZE)
         goal = jax.random.randint(keys[1], (), 0, len(DEPOTS))
         depot = (goal + jax.random.randint(keys[2], (), 1, len(DEPOTS))) % len(DEPOTS)
-        return TaxiState(*taxi, *jnp.asarray(DEPOTS, jnp.int32)[depot], jnp.int32(0), goal)
+        passenger = jnp.asarray(DEPOTS, jnp.int32)[depot]
+        return TaxiState(taxi[0], taxi[1], passenger[0], passenger[1], jnp.int32(0), goal)
 
     def step(self, key, state, action):
         d_row, d_column = jnp.asarray(_STEPS, jnp.int32)[action]
@@ -56,9 +57,15 @@ class BigTaxi(Domain):
         column = jnp.where(blocked, column, jnp.clip(column + d_column, 0, SIZE - 1))
         inside = state.in_taxi == 1
         together = (row == state.passenger_row) & (column == state.passenger_column)
-        passenger = jnp.where(inside, row, state.passenger_row), jnp.where(inside, column, state.passenger_column)
         in_taxi = inside ^ ((action == INTERACT) & (inside | together))
-        return TaxiState(row, column, *passenger, in_taxi.astype(jnp.int32), state.goal)
+        return TaxiState(
+            row,
+            column,
+            jnp.where(inside, row, state.passenger_row),
+            jnp.where(inside, column, state.passenger_column),
+            in_taxi.astype(jnp.int32),
+            state.goal,
+        )
 
     def render(self, state):
         raise NotImplementedError("this town has no picture")

@@ -93,7 +93,7 @@ def test_a_chain_has_two_leaves_a_direction():
 
 def test_combinations_number_cells_without_a_clash():
     X = np.indices((3, 2, 4)).reshape(3, -1).T - 1
-    sets = Combinations(3, 2)
+    sets = Combinations([frozenset([k]) for k in range(3)], 2)
     sets.widen(X)
     ids = sets.ids(X)
     assert sets.sets == [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2)]
@@ -103,12 +103,12 @@ def test_combinations_number_cells_without_a_clash():
 
 
 def test_no_set_names_a_factor_twice():
-    sets = Combinations(3, 3, [frozenset([0, 1]), frozenset([0]), frozenset([1])])
+    sets = Combinations([frozenset([0, 1]), frozenset([0]), frozenset([1])], 3)
     assert sets.sets == [(0,), (1,), (2,), (1, 2)]
 
 
 def test_novelty_is_what_is_new_with_this_action():
-    novelty = Novelty(2, 2, order=2)
+    novelty = Novelty([frozenset([0]), frozenset([1])], 2, order=2)
     for row in ([0, 0], [1, 1]):
         novelty.add(np.array(row), 0)
     assert novelty.score(np.array([[0, 0], [0, 1]])) == pytest.approx(np.array([[0, 1], [0.5, 1]]))
