@@ -24,9 +24,9 @@ def row(path: Path) -> str:
     facts = [life["facts"] for life in result["lives"]]
     leaves = f"{min(f['leaves'] for f in facts)}-{max(f['leaves'] for f in facts)}" if "leaves" in facts[0] else ""
     right = f"{min(f['accuracy'] for f in facts):.1%}" if "accuracy" in facts[0] else ""
-    again = min((life["again"] for life in result["lives"] if life["again"] is not None), default=float("nan"))
+    again = ", ".join("-" if life["again"] is None else f"{life['again']:.2f}" for life in result["lives"])
     named = f"{result['domain']} {result['task']} | {result['agent']}, {result['goal']}"
-    return f"| {named} | {steps} | {middle:,.0f} | {kept} | {again:.2f} | {leaves} | {right} | `{result['command']}` |"
+    return f"| {named} | {steps} | {middle:,.0f} | {kept} | {again} | {leaves} | {right} | `{result['command']}` |"
 
 
 def main() -> None:
