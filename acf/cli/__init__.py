@@ -13,6 +13,7 @@ import tyro
 from tyro.conf import subcommand
 
 from acf import __version__
+from acf.cli.agent import Agent
 from acf.cli.bench import Bench
 from acf.cli.collect import Collect
 from acf.cli.data import Data
@@ -36,6 +37,7 @@ Command = (
     | Annotated[Evaluate, subcommand("evaluate")]
     | Annotated[Report, subcommand("report")]
     | Annotated[Study, subcommand("study")]
+    | Annotated[Agent, subcommand("agent")]
 )
 
 

@@ -1,16 +1,30 @@
 """The contract every domain keeps."""
 
 import abc
-from typing import Any, ClassVar
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt8
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt8
 
 from acf.errors import AcfError
 
 State = Any  # a NamedTuple of scalars, one type a domain
+
+Levels = Any  # Int[..., K] of NumPy or of JAX: a predicate takes both
+
+
+class Task(NamedTuple):
+    """What an agent may be asked for. The reward is 1 on reaching it, which ends the episode, and 0 otherwise."""
+
+    summary: str
+    reached: Callable[[Levels], Bool[Any, "..."]]
+    """Of `Domain.levels`, in their last axis."""
+    limit: int
+    """Steps of an episode."""
 
 
 class Domain(abc.ABC):
@@ -29,6 +43,12 @@ class Domain(abc.ABC):
     continuous: ClassVar[bool] = False
     """Whether things move by any amount, and not from level to level."""
     starts: ClassVar[tuple[str, ...]] = ("episode", "balanced")
+    tasks: ClassVar[Mapping[str, Task]] = MappingProxyType({})
+    """By name. None where things move by any amount: there is nothing to plan on."""
+    hidden_names: ClassVar[tuple[str, ...]] = ()
+    """What `levels` adds to the factors: what else of a state can be seen, and an agent must know."""
+    units: ClassVar[tuple[str, ...]] = ()
+    """Of each level, "" for none: levels of one unit can be subtracted. () for no units at all."""
 
     @property
     def n_actions(self) -> int:
@@ -46,6 +66,14 @@ class Domain(abc.ABC):
 
     @abc.abstractmethod
     def factors(self, state: State) -> Float[Array, " K"]: ...
+
+    def levels(self, state: State) -> Int[Array, " L"]:
+        """The whole state in integers: the factors, then what `hidden_names` says."""
+        return jnp.round(self.factors(state)).astype(jnp.int32)
+
+    @property
+    def level_names(self) -> tuple[str, ...]:
+        return self.factor_names + self.hidden_names
 
     def check_start(self, start: str) -> None:
         if start not in self.starts:

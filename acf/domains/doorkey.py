@@ -6,6 +6,7 @@ locked door, door open.
 """
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import NamedTuple
 
 import jax
@@ -14,7 +15,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt8
 
 from acf.domains import minigrid
-from acf.domains.base import Domain, choose, paint, stack_factors, to_uint8
+from acf.domains.base import Domain, Task, choose, paint, stack_factors, to_uint8
 from acf.domains.minigrid import HEADINGS, OPEN, PICKUP, Agent, Canvas
 
 SIZE = 8
@@ -62,6 +63,19 @@ class DoorKey(Domain):
     factor_names = ("agent_x", "agent_y", "dir", "key_held", "door_open", "door_x", "door_y")
     controllable = (True, True, True, True, True, False, False)
     starts = ("episode", "balanced", "balanced+facing")
+    hidden_names = ("key_x", "key_y")
+    units = ("column", "row", "", "", "", "column", "row", "column", "row")
+    tasks = MappingProxyType(
+        {
+            "key": Task("the key is held", lambda levels: levels[..., 3] == 1, 200),
+            "open": Task("the door is open", lambda levels: levels[..., 4] == 1, 200),
+            "goal": Task(
+                "the agent stands on the goal",
+                lambda levels: (levels[..., 1] == GOAL[0]) & (levels[..., 0] == GOAL[1]),
+                200,
+            ),
+        }
+    )
 
     def sample(self, key: PRNGKeyArray, start: str = "balanced") -> DoorKeyState:
         """`episode`: key on the floor, agent beside it in the left room. `balanced`: the three phases equally often.
@@ -122,3 +136,6 @@ class DoorKey(Domain):
         row, column, heading = state.agent
         door = state.door_column, state.door_row
         return stack_factors(column, row, heading, state.key_held, state.door_open, *door)
+
+    def levels(self, state: DoorKeyState) -> Int[Array, "9"]:
+        return jnp.append(super().levels(state), jnp.stack([state.key_column, state.key_row]).astype(jnp.int32))

@@ -1,6 +1,7 @@
 """FourRooms: MiniGrid's rooms, 16x16 at 2 px a cell. The gaps are fixed: a layout would be a hidden variable."""
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import NamedTuple
 
 import jax
@@ -9,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt8
 
 from acf.domains import minigrid
-from acf.domains.base import Domain, choose, paint, stack_factors, to_uint8
+from acf.domains.base import Domain, Task, choose, paint, stack_factors, to_uint8
 from acf.domains.minigrid import Agent, Canvas
 
 SIZE, MIDDLE = 16, 8
@@ -45,6 +46,16 @@ class FourRooms(Domain):
     action_names = minigrid.ACTIONS
     factor_names = ("agent_x", "agent_y", "dir", "goal_x", "goal_y")
     controllable = (True, True, True, False, False)
+    units = ("column", "row", "", "column", "row")
+    tasks = MappingProxyType(
+        {
+            "goal": Task(
+                "the agent stands on the goal",
+                lambda levels: (levels[..., 0] == levels[..., 3]) & (levels[..., 1] == levels[..., 4]),
+                100,
+            )
+        }
+    )
 
     def sample(self, key: PRNGKeyArray, start: str = "balanced") -> FourRoomsState:
         """`episode`: agent and goal in different cells. `balanced`: independent of each other."""

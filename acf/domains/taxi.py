@@ -5,6 +5,7 @@ of the picture is striped in that colour.
 """
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import NamedTuple
 
 import jax
@@ -12,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt8
 
-from acf.domains.base import Domain, paint, stack_factors, to_uint8
+from acf.domains.base import Domain, Levels, Task, paint, stack_factors, to_uint8
 
 SIZE = 5
 DEPOTS = np.array([[0, 0], [0, 4], [4, 0], [4, 3]])  # (row, column)
@@ -71,6 +72,15 @@ class TaxiState(NamedTuple):
     goal: Int[Array, ""]
 
 
+def _delivered(levels: Levels):
+    at = [(levels[..., 5] == goal) & _parked(levels, column, row) for goal, (row, column) in enumerate(DEPOTS.tolist())]
+    return at[0] | at[1] | at[2] | at[3]
+
+
+def _parked(levels: Levels, column: int, row: int):
+    return (levels[..., 2] == column) & (levels[..., 3] == row) & (levels[..., 4] == 0)
+
+
 @dataclass(frozen=True)
 class Taxi(Domain):
     depot_only: bool = False  # True: a passenger gets out at depots only, as in Gymnasium's Taxi
@@ -80,6 +90,14 @@ class Taxi(Domain):
     action_names = ("noop", "up", "down", "left", "right", "interact")
     factor_names = ("taxi_x", "taxi_y", "passenger_x", "passenger_y", "in_taxi", "goal")
     controllable = (True, True, True, True, True, False)
+    units = ("column", "row", "column", "row", "", "")
+    tasks = MappingProxyType(
+        {
+            "deliver": Task("the passenger stands on its goal's depot", _delivered, 100),
+            "pickup": Task("the passenger is in the taxi", lambda levels: levels[..., 4] == 1, 100),
+            "park": Task("the passenger stands in the middle of the town", lambda levels: _parked(levels, 2, 2), 100),
+        }
+    )
 
     def sample(self, key: PRNGKeyArray, start: str = "balanced") -> TaxiState:
         """`episode`: waiting at a depot that is not the goal. `balanced`: half anywhere, a quarter under the taxi,

@@ -25,6 +25,7 @@ COMMANDS = {
     "sweep": ["--samples", "--seeds", "--population", "--objective", "--ranges", "--sampler", "--storage", "--ray"],
     "evaluate": ["--seed"],
     "report": ["--out"],
+    "agent": ["--task", "--encoder", "--agent", "--goal", "--steps", "--seeds", "--out"],
 }
 
 
@@ -43,9 +44,9 @@ def test_help_loads_nothing_heavy():
     program = """
 import sys
 from acf.cli import main
-for args in ([], ["run"], ["domains"], ["collect"], ["data"], ["train"], ["sweep"], ["evaluate"], ["report"]):
+for name in ("", "run", "domains", "collect", "data", "train", "sweep", "evaluate", "report", "agent"):
     try:
-        main([*args, "--help"])
+        main([*name.split(), "--help"])
     except SystemExit as end:
         assert end.code == 0
 heavy = {"jax", "numpy", "flax", "optax", "scipy", "matplotlib", "optuna", "ray"}

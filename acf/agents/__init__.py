@@ -1,0 +1,1 @@
+"""Agents that know the world by its factors, and those that do not, to compare them with."""
