@@ -17,7 +17,7 @@ from acf.errors import AcfError
 from acf.factors import Certificate
 from acf.files import exclusive_lock, write_atomic
 from acf.study.factors import Sample, find_member_factors, keep_factors, samples_of
-from acf.training.config import Config
+from acf.training.config import Config, differing, make_settings
 from acf.training.run_dir import RunDir, load
 from acf.training.train import check_place, disk_trouble, train
 
@@ -62,14 +62,34 @@ def train_until_certified(
     """
     if not 1 <= keep <= most:
         raise AcfError(f"expected to keep at least one seed and no more than the {most} that are tried, got {keep}")
-    run = RunDir(Path(out))
+    run, asked = RunDir(Path(out)), {"keep": keep, "most": most, "first": seed}
     check_place(run)
     with disk_trouble(run), exclusive_lock(run.path):
-        if not run.looks_finished():
+        if run.config.exists():
+            _check_same(run, asked, options)
+        else:
             tries = list(_tries(Path(data), run, keep, most, seed, say, options))
-            _put_together(run, Path(data), tries, {"keep": keep, "most": most, "first": seed})
+            _put_together(run, Path(data), tries, asked)
         shutil.rmtree(run.restarts, ignore_errors=True)
     return run
+
+
+def _check_same(run: RunDir, asked: dict[str, int], options: dict[str, Any]) -> None:
+    """A directory holds one run: what is asked of it again must be what was asked then."""
+    config, found = run.read_config(), json.loads(run.config.read_text()).get("restarts")
+    if found is None:
+        raise AcfError(f"{run.path} holds a run of given seeds. Give its --seeds, or choose another --out.")
+    size, (member,) = make_settings(
+        options.get("method", "acf"),
+        options.get("preset"),
+        config.data["source"].get("domain"),
+        [config.members[0].seed],
+        options.get("hparams", {}),
+        options.get("epochs"),
+    )
+    there = {name: found[name] for name in asked} | {"epochs": config.epochs, "hparams": config.members[0].hparams}
+    if changed := differing(there, asked | {"epochs": size.epochs, "hparams": member.hparams}):
+        raise AcfError(f"{run.path} holds another run ({'; '.join(changed)}). Choose another --out.")
 
 
 def _tries(

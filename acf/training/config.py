@@ -211,6 +211,9 @@ def check_trainable(config: Config, train: Transitions) -> None:
         )
     if config.spec.latents < 1:
         raise AcfError(f"expected at least one latent, got {config.spec.latents}")
+    sampler = get(config.method).recipe.sampler
+    if sampler and config.batch_size % sampler.multiple_of:
+        raise AcfError(f"{config.method} needs batches of a multiple of {sampler.multiple_of}, got {config.batch_size}")
     if len(train) < config.batch_size:
         raise AcfError(
             f"the training part of the data has {len(train)} transitions, "

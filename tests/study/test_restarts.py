@@ -129,6 +129,20 @@ def test_goes_on_where_it_was_stopped(train, right, monkeypatch):
     assert again.config.stat().st_mtime_ns == state, "finished is finished"
 
 
+def test_another_run_in_its_place_is_refused(train, data, tmp_path, right):
+    train(seed=right[0])
+    for other, message in (
+        ({"seed": right[0], "keep": 2}, "keep: 1 there, 2 asked"),
+        ({"seed": right[0], "hparams": {"lr": 0.5}}, "hparams.lr: 0.001 there, 0.5 asked"),
+        ({"seed": right[0], "epochs": 2}, "epochs: 1 there, 2 asked"),
+    ):
+        with pytest.raises(AcfError, match=message):
+            train(**other)
+    acf.train(data, tmp_path / "plain", method="lights", preset="quick", epochs=1)
+    with pytest.raises(AcfError, match="plain holds a run of given seeds"):
+        train("plain")
+
+
 @pytest.mark.parametrize("asked", [{"keep": 0}, {"keep": 3, "most": 2}])
 def test_what_cannot_be_kept(train, asked):
     with pytest.raises(AcfError, match="expected to keep at least one seed and no more than"):
