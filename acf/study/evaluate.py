@@ -97,7 +97,7 @@ def _add_exactness(
     """Of each member, how often its factors tell the true ones that actions control."""
     of = [k for k, own in enumerate(held_out.data.controllable) if own]
     for member, trained, factors in zip(members, held_out.members, found, strict=True):
-        if of:
+        if of and not factors.levels.continuous:  # coordinates tell no value exactly
             z = latents_of(trained, samples[0]), latents_of(trained, samples[1])
             told = exactness(factors, z, samples, of)
             member["exact"] = {"state": _round(told["state"]), "factors": _round(told["factors"])}
