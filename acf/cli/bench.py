@@ -18,7 +18,7 @@ class Bench:
     """Domains, in their preset's configuration."""
     methods: Annotated[tuple[str, ...], tyro.conf.arg(help=f"Methods: {METHODS}.")] = ("acf",)
     preset: str | None = None
-    """quick, paper, FILE.toml; acf: sparse, no-fwd, no-inv, no-policy, no-ratio [default: paper on a GPU or quick]."""
+    """quick, full, paper, FILE.toml; acf: sparse, no-fwd, no-inv and so on [default: full on a GPU, quick]."""
     members: tuple[int, ...] = (1, 5)
     """Population sizes."""
     out: Path | None = None

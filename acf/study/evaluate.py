@@ -10,7 +10,7 @@ from acf.errors import AcfError
 from acf.factors import Factors
 from acf.files import write_atomic
 from acf.metrics import CodeScores, action_effects, evaluate, movement, summary
-from acf.study.factors import Sample, exactness, find_member_factors, keep_factors, latents_of, samples_of
+from acf.study.factors import Latents, Sample, exactness, find_member_factors, keep_factors, latents_of, samples_of
 from acf.study.held_out import HeldOut, open_run
 from acf.training.compiled import keep_compiled_programs
 from acf.training.run_dir import RunDir
@@ -46,13 +46,14 @@ def evaluate_held_out(held_out: HeldOut, *, seed: int = 0) -> dict[str, Any]:
     }
     run = RunDir(held_out.run)
     samples = samples_of(run, data)
-    found = [find_member_factors(trained, samples) for trained in held_out.members]
+    latents = [latents_of(trained, samples) for trained in held_out.members]
+    found = [find_member_factors(*own, samples) for own in zip(held_out.members, latents, strict=True)]
     for n, (member, factors) in enumerate(zip(members, found, strict=True)):
         keep_factors(run, n, factors)
         member["certificate"] = _about(factors, data.action_names)
     if held_out.factors is not None:
         scores |= _against_factors(held_out, members, found, seed)
-        _add_exactness(members, found, held_out, samples)
+        _add_exactness(members, found, latents, samples, data.controllable)
     for n, member in enumerate(members):
         member["actions"] = _actions(held_out, n)
     write_atomic(run.scores, json.dumps(scores, indent=2) + "\n")
@@ -92,13 +93,16 @@ def _about(found: Factors, action_names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _add_exactness(
-    members: list[dict[str, Any]], found: list[Factors], held_out: HeldOut, samples: tuple[Sample, Sample]
+    members: list[dict[str, Any]],
+    found: list[Factors],
+    latents: list[Latents],
+    samples: tuple[Sample, Sample],
+    controllable: tuple[bool, ...],
 ) -> None:
     """Of each member, how often its factors tell the true ones that actions control."""
-    of = [k for k, own in enumerate(held_out.data.controllable) if own]
-    for member, trained, factors in zip(members, held_out.members, found, strict=True):
+    of = [k for k, own in enumerate(controllable) if own]
+    for member, factors, z in zip(members, found, latents, strict=True):
         if of and not factors.levels.continuous:  # coordinates tell no value exactly
-            z = latents_of(trained, samples[0]), latents_of(trained, samples[1])
             told = exactness(factors, z, samples, of)
             member["exact"] = {"state": _round(told["state"]), "factors": _round(told["factors"])}
 

@@ -1,7 +1,7 @@
 """From a finished run to the factors of each member, without a look at the true ones: `members/N/factors.json`."""
 
 import json
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, UInt8
@@ -13,6 +13,9 @@ from acf.methods.sampling import picture_distances, still_distance
 from acf.training.run_dir import RunDir, Trained
 
 MOST = 20_000  # transitions of training and of held-out episodes each: whole episodes, spread over the data
+
+
+Latents = tuple[Float[np.ndarray, "n K"], Float[np.ndarray, "m K"]]  # of the frames of training and held-out episodes
 
 
 class Sample(NamedTuple):
@@ -82,21 +85,22 @@ def samples_of(run: RunDir, data: Transitions) -> tuple[Sample, Sample]:
     return take_sample(train, still), take_sample(test, still)
 
 
-def find_member_factors(trained: Trained, samples: tuple[Sample, Sample]) -> Factors:
-    train, test = (sample.moves(latents_of(trained, sample)) for sample in samples)
+def latents_of(trained: Trained, samples: tuple[Sample, Sample]) -> Latents:
+    """Those that actions move, of every frame of both samples."""
+    train, test = (trained.controllable(trained.encode(sample.frames)).astype(np.float64) for sample in samples)
+    return train, test
+
+
+def find_member_factors(trained: Trained, z: Latents, samples: tuple[Sample, Sample]) -> Factors:
+    train, test = (sample.moves(own) for sample, own in zip(samples, z, strict=True))
     return find_factors(train, test, trained.config.spec.n_actions)
-
-
-def latents_of(trained: Trained, sample: Sample) -> Float[np.ndarray, "n K"]:
-    """Those that actions move, of every frame."""
-    return trained.controllable(trained.encode(sample.frames)).astype(np.float64)
 
 
 def keep_factors(run: RunDir, member: int, found: Factors) -> None:
     write_atomic(run.factors(member), json.dumps(found.to_json(), indent=2) + "\n")
 
 
-def exactness(found: Factors, z: tuple[np.ndarray, np.ndarray], samples: tuple[Sample, Sample], of: list[int]) -> dict:
+def exactness(found: Factors, z: Latents, samples: tuple[Sample, Sample], of: list[int]) -> dict[str, Any]:
     """The share of held-out frames in which the factors tell each of these true factors, and all of them, exactly.
 
     What a combination of values stands for is taken from the training frames; one that they do not have tells nothing.
@@ -104,7 +108,7 @@ def exactness(found: Factors, z: tuple[np.ndarray, np.ndarray], samples: tuple[S
     train, test = samples
     assert train.factors is not None and test.factors is not None
     codes = [found.read(part) for part in z]
-    if found.levels.continuous or not codes[0].shape[1]:
+    if not codes[0].shape[1]:
         return {"state": 0.0, "factors": [0.0] * len(of)}
     _, number = np.unique(np.concatenate(codes), axis=0, return_inverse=True)
     known, asked = np.split(number.reshape(-1), [len(codes[0])])

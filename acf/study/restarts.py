@@ -4,6 +4,7 @@ What is published is every seed that was trained, kept or not.
 """
 
 import json
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -16,7 +17,7 @@ from acf.data.transitions import Transitions
 from acf.errors import AcfError
 from acf.factors import Certificate
 from acf.files import exclusive_lock, write_atomic
-from acf.study.factors import Sample, find_member_factors, keep_factors, samples_of
+from acf.study.factors import Sample, find_member_factors, keep_factors, latents_of, samples_of
 from acf.training.config import Config, differing, make_settings
 from acf.training.run_dir import RunDir, load
 from acf.training.train import check_place, disk_trouble, train
@@ -112,7 +113,8 @@ def _tries(
 
 def _judged(run: RunDir, samples: tuple[Sample, Sample]) -> Iterator[Try]:
     for n, member in enumerate(run.read_config().members):
-        found = find_member_factors(load(run.path, n), samples)
+        trained = load(run.path, n)
+        found = find_member_factors(trained, latents_of(trained, samples), samples)
         keep_factors(run, n, found)
         yield Try(run, n, member.seed, found.certificate)
 
@@ -141,7 +143,7 @@ def _put_together(run: RunDir, data: Path, tries: list[Try], asked: dict[str, in
     members = tuple(configs[tried.run].members[tried.member] for tried in tries)
     config: Config = replace(configs[runs[0]], members=members)
     found = json.loads(runs[0].config.read_text()) | config.to_json()
-    found["data"] |= {"path": data.name} if data == run.data else {"path": str(data.resolve())}
+    found["data"]["path"] = os.path.relpath(data.resolve(), run.path.resolve())
     found["restarts"] = asked | {"certified": sum(tried.certificate.certified for tried in tries)}
     write_atomic(run.config, json.dumps(found, indent=2) + "\n")
 
