@@ -29,22 +29,10 @@ class Registry:
     def find(self, name: str) -> Any:
         """The object of this name."""
         place = self._places().get(name, name)
-        module, colon, attribute = place.partition(":")
-        if not (colon and attribute and all(part.isidentifier() for part in module.split("."))):
+        if not _is_place(place):
             known = ", ".join(self.names())
             raise AcfError(f"unknown {self.what} {name!r}: expected one of {known}, or MODULE:NAME")
-        try:
-            found: Any = import_module(module)
-        except ModuleNotFoundError as error:
-            if not f"{module}.".startswith(f"{error.name}."):
-                raise  # the module is there, and needs one that is not
-            raise AcfError(
-                f"{self.what} {name!r}: there is no module {module!r}. Run where it lies, put its folder on PYTHONPATH "
-                "or install its package."
-            ) from None
-        if not hasattr(found, attribute):
-            raise AcfError(f"{self.what} {name!r}: the module {module} has no {attribute!r}")
-        return getattr(found, attribute)
+        return load(self.what, name, place)
 
     def name_of(self, thing: Any, homes: Iterable[str]) -> str:
         """What another process finds this object by: it must be a name in one of the modules `homes`."""
@@ -68,6 +56,31 @@ class Registry:
         for point in entry_points(group=self.group):
             places.setdefault(point.name, f"{point.module}:{point.attr}")
         return places
+
+
+def load(what: str, name: str, place: str | None = None) -> Any:
+    """The object at `place`, MODULE:NAME, which a person calls `name`."""
+    place = name if place is None else place
+    if not _is_place(place):
+        raise AcfError(f"{what}: expected MODULE:NAME, found {name!r}")
+    module, _, attribute = place.partition(":")
+    try:
+        found: Any = import_module(module)
+    except ModuleNotFoundError as error:
+        if not f"{module}.".startswith(f"{error.name}."):
+            raise  # the module is there, and needs one that is not
+        raise AcfError(
+            f"{what} {name!r}: there is no module {module!r}. Run where it lies, put its folder on PYTHONPATH "
+            "or install its package."
+        ) from None
+    if not hasattr(found, attribute):
+        raise AcfError(f"{what} {name!r}: the module {module} has no {attribute!r}")
+    return getattr(found, attribute)
+
+
+def _is_place(name: str) -> bool:
+    module, colon, attribute = name.partition(":")
+    return bool(colon and attribute) and all(part.isidentifier() for part in module.split("."))
 
 
 def own_part(name: str) -> str:

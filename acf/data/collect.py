@@ -13,13 +13,13 @@ from jaxtyping import Array, PRNGKeyArray
 
 from acf.data.blocks import Block, Header, Progress, keep, there
 from acf.data.environments import Asked, collect_environment, is_environment
-from acf.data.environments.opening import imported
 from acf.data.minari import collect_minari
 from acf.data.policies import POLICIES
 from acf.data.transitions import Transitions
 from acf.domains import make
 from acf.domains.base import Domain
 from acf.errors import AcfError
+from acf.registry import load
 
 if TYPE_CHECKING:
     import gymnasium
@@ -110,7 +110,7 @@ def _is_of_environment(domain: Any) -> bool:
         return is_environment(domain)
     if ":" not in domain or domain.startswith(("gym:", "minari:")):
         return ":" in domain
-    named = imported(domain, "environment")
+    named = load("environment", domain)
     return not isinstance(named, Domain) and not (isinstance(named, type) and issubclass(named, Domain))
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from acf.data.environments.opening import imported
 from acf.errors import AcfError
+from acf.registry import load
 
 Act = Callable[[Any], int]  # from an observation to the action's number among the names, from 0
 
@@ -22,7 +22,7 @@ def make_policy(asked: str | Callable[[Any], Any], space: Any, seed: int) -> Act
     elif asked.startswith("sb3:"):
         act = _stable_baselines(asked, seed)
     elif ":" in asked:
-        act = imported(asked, "policy")
+        act = load("policy", asked)
     else:
         expected = "random, module:name of a function of the observation, or sb3:ALGORITHM:FILE"
         raise AcfError(f"policy: expected {expected}, found {asked!r}")

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float32
 
-from acf.data.environments.opening import imported
 from acf.errors import AcfError
+from acf.registry import load
 
 Values = dict[str, float]
 
@@ -21,7 +21,7 @@ class ReadFactors:
         if self.of_info:
             self._key = str(asked).removeprefix("info:")
         else:
-            self._function = imported(asked, "factors") if isinstance(asked, str) else asked
+            self._function = load("factors", asked) if isinstance(asked, str) else asked
 
     def __call__(self, env: Any, info: dict[str, Any]) -> Float32[np.ndarray, " K"]:
         values = self._of_info(info) if self.of_info else _named(self._function(env.unwrapped), "factor")

@@ -6,11 +6,11 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import Enum
-from pathlib import Path
 from typing import Any
 
 from acf.data.checks import DISCRETE, DataWarning
 from acf.errors import AcfError
+from acf.registry import load
 
 # Where environments come from that are not registered until their package is imported.
 PACKAGES = {"ALE/": "ale_py", "MiniGrid-": "minigrid", "BabyAI-": "minigrid", "acf/": "acf.gym"}
@@ -39,7 +39,7 @@ def open_named(name: str, render: bool) -> Any:
     options = {"render_mode": "rgb_array"} if render else {}
     if name.startswith("gym:"):
         return _made(name.removeprefix("gym:"), options)
-    made = imported(name, "environment")
+    made = load("environment", name)
     try:
         env = made(**options) if callable(made) else made
     except TypeError as error:
@@ -47,17 +47,6 @@ def open_named(name: str, render: bool) -> Any:
     if not is_environment(env):
         raise AcfError(f"{name}: expected a Gymnasium environment, or what makes one, found {type(env).__name__}")
     return env
-
-
-def imported(name: str, what: str) -> Any:
-    """`module:name`, from installed packages or from the folder where the program runs."""
-    module, _, attribute = name.partition(":")
-    if str(Path.cwd()) not in sys.path:
-        sys.path.append(str(Path.cwd()))  # Python's own commands look there, an installed one does not
-    try:
-        return getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise AcfError(f"{what}: expected module:name, found {name!r}, which cannot be imported: {error}") from None
 
 
 def _made(name: str, options: dict[str, Any]) -> Any:
